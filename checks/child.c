@@ -161,6 +161,20 @@ static void suspect_device(Step *step, const Unit *unit, int error) {
                                     "an answer that no device may give");
 }
 
+/* What a step on a server could not count for want of chips that were not asked for is nobody's doubt: each chip's record says so. */
+static void tell_unasked(Step *step, const Unit *unit, const Check *check, const StepEnd *end) {
+        char name[64];
+
+        (void) snprintf(name, sizeof(name), "%s_chips_not_requested", check->name);
+        for (unsigned chip = 0; chip < CHIPS && unit->chip < 0 && step_unasked(step) > 0 && verdict_is_judged(end->verdict); chip++) {
+                Location where = unit->where;
+
+                (void) location_append(&where, LOCATION_CHIP, chip);
+                if (unit->servers[0].included & (1u << chip))
+                        (void) step_note(step, name, step_unasked(step), "{chip}", &where);
+        }
+}
+
 static void leave_out(Child *child, const char *id, unsigned chip) {
         Location where = child->unit->where;
 
@@ -263,6 +277,8 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         taken = child->unit->withdrawn < UNIT_WITHDRAWN_MAX ? is_taken(child, check, planned, id, settings.n_servers) : 1;
         r = taken != 0 ? end_taken(&settings, taken, ret) : run_and_ask(step, child->unit, check, planned, &settings, ret);
         suspect_device(step, child->unit, r);
+        if (taken == 0 && r >= 0)
+                tell_unasked(step, child->unit, check, ret);
         child->unit->used_nsec += ret->device_nsec;
         say(child, stream_step_end(id, ret));
         ret->message = NULL;

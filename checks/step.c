@@ -101,6 +101,10 @@ bool step_includes(const Step *step, const char *server, unsigned chip) {
         return found && found->device && chip < CHIPS && (found->included & (1u << chip));
 }
 
+unsigned step_unasked(const Step *step) {
+        return (unsigned) __builtin_popcount(step->settings.servers[0].unasked);
+}
+
 const char *step_tray(const Step *step, const char *server, unsigned chip) {
         const StepServer *found = find_server(step, server);
 

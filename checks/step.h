@@ -32,6 +32,8 @@ Device *step_neighbour(Step *step, const char *server);
 /* In a step on a server: whether CHIP was asked for, answers and is not occupied. Links and NICs of others
  * are not driven. */
 bool step_includes(const Step *step, const char *server, unsigned chip);
+/* How many chips of the unit's own server nobody asked for; those in service or without an answer were asked for. */
+unsigned step_unasked(const Step *step);
 /* The tray of CHIP, such as "3"; "" where nobody knows. */
 const char *step_tray(const Step *step, const char *server, unsigned chip);
 
@@ -111,6 +113,7 @@ typedef struct StepServer {
         Device *device;                  /* NULL: not to be driven */
         char name[LOCATION_SERVER_NAME_MAX];
         uint16_t included; /* bit per chip: asked for, answering, and free for what the check disturbs */
+        uint16_t unasked; /* bit per chip: nobody asked for it */
         uint16_t absent; /* bit per chip: asked for, and the host's driver shows no such device */
         char trays[CHIPS][16];           /* "3", what assay/tray said; "" unknown */
         uint16_t at_rest; /* bit per chip: asked for, carries no work, and tells its temperature */

@@ -52,6 +52,7 @@ static void describe_server(const Unit *unit, size_t index, StepServer *ret) {
 
         *ret = (StepServer) {};
         memcpy(ret->name, server->target->name, sizeof(ret->name));
+        ret->unasked = (uint16_t) ~server->target->chips;
         for (unsigned chip = 0; chip < CHIPS; chip++) {
                 const ChipFacts *facts = &server->inventory.chips[chip];
                 bool asked = server->target->chips & (1u << chip);

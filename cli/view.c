@@ -97,6 +97,7 @@ static const LeftOut left_out[] = {
         { "stopped", NULL, "in rings that did not come to their end" },
         { "together", NULL, "in no collective with all others of the UltraServer" },
         { "large", NULL, "behind a link that is too slow for vectors of the planned length" },
+        { "partners", "{adapter}", "of the server that were not asked for" },
         { "partners", NULL, "without a sound neighbour to add with", REASON_AMBIGUOUS },
 };
 

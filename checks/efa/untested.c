@@ -50,6 +50,20 @@ static int tell_servers(const Round *round) {
         return r;
 }
 
+/* An adapter without partners that nobody asked for is tested by the others alone, which clears it of nothing. */
+static int tell_unasked(const Round *round) {
+        unsigned n = step_unasked(round->step);
+        int r = 0;
+
+        for (unsigned a = 0; a < CHIPS && n > 0 && r >= 0; a++) {
+                Location where = round_adapter(round, a);
+
+                if (round->asked >> a & 1)
+                        r = step_note(round->step, "efa_untested_partners", n, "{adapter}", &where);
+        }
+        return r;
+}
+
 int round_tell_untested(const Round *round) {
         int r = 0;
 
@@ -61,5 +75,7 @@ int round_tell_untested(const Round *round) {
                         r = step_note(round->step, why, 1, "{adapter}", &where);
         }
 
+        if (r >= 0)
+                r = tell_unasked(round);
         return r < 0 ? r : tell_servers(round);
 }

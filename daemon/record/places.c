@@ -94,8 +94,32 @@ static bool is_left_out(const RecordStep *step) {
         return step->verdict == VERDICT_SKIPPED && step->reason == REASON_NOT_REQUESTED;
 }
 
-/* A step that was left out could have kept it. */
+static bool tells_unasked(const char *name, double value) {
+        size_t n = strlen(name), n_end = strlen(REACH_UNASKED);
+
+        return n > n_end && strcmp(name + n - n_end, REACH_UNASKED) == 0 && value > 0;
+}
+
+/* It ran without chips that nobody asked for. */
+static bool lacks_chips(const RecordStep *step) {
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (measurement_is_printable(&step->measurements[i]) && tells_unasked(step->measurements[i].name, step->measurements[i].value))
+                        return true;
+        return false;
+}
+
+static bool has_counted(const RecordStep *step, const char *name, const Location *unit) {
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (strcmp(step->measurements[i].name, name) == 0 && reach_is_count(step, &step->measurements[i], unit))
+                        return true;
+        return false;
+}
+
+/* A step that was left out could have kept it, or one that ran with all chips. */
 static bool is_excused(const RecordHealth *health, const RecordPromise *promise) {
+        for (size_t i = 0; i < health->n_steps; i++)
+                if (lacks_chips(&health->steps[i]) && has_counted(&health->steps[i], promise->measurement, &health->subject.where))
+                        return true;
         for (size_t i = 0; i < health->n_steps; i++)
                 for (const char *const *counted = health->steps[i].counts; is_left_out(&health->steps[i]) && counted && *counted; counted++)
                         if (strcmp(*counted, promise->measurement) == 0)
@@ -112,7 +136,7 @@ static bool is_in_part(const RecordHealth *health) {
         for (size_t i = 0; i < health->n_steps; i++) {
                 if (!has_run(&health->steps[i]) && !is_left_out(&health->steps[i]))
                         return false;
-                any = any || is_left_out(&health->steps[i]);
+                any = any || is_left_out(&health->steps[i]) || lacks_chips(&health->steps[i]);
         }
         for (size_t i = 0; i < health->n_promises; i++)
                 if (health->promises[i].reached < health->promises[i].promised && !is_excused(health, &health->promises[i]))
@@ -239,20 +263,51 @@ static bool is_among(const json_t *names, const char *name) {
         return false;
 }
 
-static bool is_excused_by(const json_t *untested, const char *name) {
+static bool signed_lacks_chips(const json_t *step) {
+        const json_t *measurements = json_object_get(step, "measurements");
+
+        for (size_t i = 0; i < json_array_size(measurements); i++) {
+                const json_t *measurement = json_array_get(measurements, i);
+
+                if (tells_unasked(text_of(measurement, "name"), json_number_value(json_object_get(measurement, "value"))))
+                        return true;
+        }
+        return false;
+}
+
+static bool signed_has_counted(const json_t *step, const char *name) {
+        const json_t *measurements = json_object_get(step, "measurements");
+
+        for (size_t i = 0; i < json_array_size(measurements); i++) {
+                const json_t *measurement = json_array_get(measurements, i);
+
+                if (json_is_true(json_object_get(measurement, "isCoverage")) && strcmp(text_of(measurement, "name"), name) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_excused_by(const json_t *steps, const json_t *untested, const char *name) {
+        for (size_t i = 0; i < json_array_size(steps); i++)
+                if (signed_lacks_chips(json_array_get(steps, i)) && signed_has_counted(json_array_get(steps, i), name))
+                        return true;
         for (size_t i = 0; i < json_array_size(untested); i++)
                 if (is_among(json_object_get(json_array_get(untested, i), "coverage"), name))
                         return true;
         return false;
 }
 
-/* Every test that is open was left out by who asked, and no other promise is. */
+/* Every test that is open was left out by who asked, or went without chips that he did not ask for, and no other promise is open. */
 static bool is_part_of_health(const json_t *predicate) {
         const json_t *untested = json_object_get(predicate, "untestedTests"), *coverage = json_object_get(predicate, "coverage");
+        const json_t *steps = json_object_get(predicate, "steps");
         Result result = result_from_string(text_of(predicate, "result"));
+        bool any = json_array_size(untested) > 0;
 
-        if ((result != RESULT_INCONCLUSIVE && result != RESULT_FAILED) || json_array_size(untested) == 0)
+        if (result != RESULT_INCONCLUSIVE && result != RESULT_FAILED)
                 return false;
+        for (size_t i = 0; i < json_array_size(steps); i++)
+                any = any || signed_lacks_chips(json_array_get(steps, i));
         for (size_t i = 0; i < json_array_size(untested); i++)
                 if (strcmp(text_of(json_array_get(untested, i), "reason"), reason_to_string(REASON_NOT_REQUESTED)) != 0)
                         return false;
@@ -260,10 +315,10 @@ static bool is_part_of_health(const json_t *predicate) {
                 const json_t *promise = json_array_get(coverage, i);
 
                 if (json_number_value(json_object_get(promise, "reached")) < json_number_value(json_object_get(promise, "promised")) &&
-                    !is_excused_by(untested, text_of(promise, "name")))
+                    !is_excused_by(steps, untested, text_of(promise, "name")))
                         return false;
         }
-        return true;
+        return any;
 }
 
 /* URI: of the statement's subject, which tells the product. */

@@ -35,8 +35,9 @@ typedef struct Places {
 /* In part: a server without all its chips, of which nothing was looked at as it should be. -ENOMEM. */
 int places_of_scan(const RecordScan *scan, bool in_part, Places *ret);
 /*
- * In part: a chip of which steps were left out by who asked, as those of links are in a scan of one chip, and with them the promises that only they could
- * have kept, so that it is INCONCLUSIVE or FAILED. Where anything else could not be judged it is none. -ENOMEM.
+ * In part: a chip of which steps were left out by who asked, as those of links are in a scan of one chip, or had to do without chips of the server that nobody
+ * asked for, and with them the promises that only they could have kept, so that it is INCONCLUSIVE or FAILED. Where anything else could not be judged it is
+ * none. -ENOMEM.
  */
 int places_of_health(const RecordRun *run, const RecordHealth *health, Places *ret);
 /* The same out of STATEMENT, the payload of a verdict that ENTRY is of. -EBADMSG: a place in it is none; -ENOMEM. */

@@ -14,6 +14,8 @@
 
 #define REACH_UNTESTED "_untested_" /* in the names of measurements by which checks tell where they did not look, and why */
 
+#define REACH_UNASKED  "_chips_not_requested" /* so end the names of measurements that tell how many chips of its server a step went without */
+
 #define REACH_STEP_MAX   64   /* of a step's or a check's name, with the final zero */
 #define REACH_COUNTS_MAX 8    /* a check counts fewer things */
 #define REACH_TEXT_MAX   1024 /* of reach_format(), with the final zero */

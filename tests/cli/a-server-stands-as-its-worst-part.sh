@@ -67,6 +67,27 @@ gates 0 "PASSED: us0-1: 16 chips passed" "and fit" us0-1
 gates 0 "PASSED: us0: 32 chips passed" "as all of the UltraServer is" us0
 expect 0 "as JSON likewise" assayctl gate us0 --json
 query '.parts == {"PASSED": 34} and .chips == {"PASSED": 32}'
+cat >"$stage/plans/between.yaml" <<YAML
+plan: between
+summary: what lies between chips
+stage: PRODUCTION
+steps: [{check: identity}, {check: neuronlink}, {check: collective, parameters: {operations: few, sizes: few}}, {check: efa}]
+coverage: {neuronlink_ports_tested: 4, collective_bytes_compared: 1000, efa_packets_accounted: 1000}
+YAML
+expect 0 "all links and adapters of a server" assayctl scan us0-0 --plan between
+expect 2 "two chips of it, with one link" assayctl scan us0-0/chip5 us0-0/chip6 --plan between
+has "Not tested: efa on us0-0/chip5-6 (14 adapters of the server that were not asked for)"
+gates 0 "PASSED: us0-0/chip5: " "take no pass away" us0-0/chip5
+gates 0 "PASSED: us0-0: 16 chips passed" "nor from the server" us0-0
+expect 2 "two chips of it, with none" assayctl scan us0-0/chip5 us0-0/chip15 --plan between
+gates 0 "PASSED: us0-0/chip5: " "do neither" us0-0/chip5
+"$1/sim/assay-sim" inject '{at: us0-0/chip5/nic5, kind: nic-counter-stuck}' --socket "$stage/sim.socket" >/dev/null || bad "no fault"
+expect 1 "an adapter that is broken" assayctl scan us0-0 --plan between
+"$1/sim/assay-sim" heal us0-0/chip5/nic5 --socket "$stage/sim.socket"
+expect 2 "is mended, and tried with one other" assayctl scan us0-0/chip5 us0-0/chip6 --plan between
+gates 1 "FAILED: us0-0/chip5 efa: " "which is not all that it failed at" us0-0/chip5
+expect 0 "but the whole server is" assayctl scan us0-0 --plan between
+gates 0 "PASSED: us0-0/chip5: " "which clears it" us0-0/chip5
 kill -9 "$stage_daemon_pid"
 wait "$stage_daemon_pid" 2>/dev/null || true
 stage_daemon us0-0 us0-1

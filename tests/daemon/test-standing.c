@@ -42,6 +42,8 @@ typedef enum Found {
         _FOUND_MAX,
         BOTH = _FOUND_MAX, /* in the table alone, as what follows: fails in its memory and at a link that it left out as well */
         GAP,     /* passes, and left out that link */
+        PAIR,    /* passes, but for packets that want more adapters than were asked for */
+        FEW,     /* passes, but for packets, and nobody says why */
 } Found;
 
 typedef enum ScanPlan { PREFLIGHT, PRODUCTION, INFLEET, _PLAN_MAX } ScanPlan;
@@ -89,7 +91,7 @@ static bool is_whole(const Look *look) {
 }
 
 static Result result_of(Found found) {
-        return found == PASS || found == GAP ? RESULT_PASSED : found == WARN ? RESULT_WARNED : found == LONE || found == HANG ? RESULT_INCONCLUSIVE : RESULT_FAILED;
+        return found == PASS || found == GAP ? RESULT_PASSED : found == WARN ? RESULT_WARNED : found == LONE || found == HANG || found == PAIR || found == FEW ? RESULT_INCONCLUSIVE : RESULT_FAILED;
 }
 
 /* ---- as the daemon signs it ---- */
@@ -145,6 +147,24 @@ static void set_link_failed(unsigned c) {
         link->verdict = VERDICT_FAILED;
 }
 
+/* Fewer packets were sent than the plan promises. */
+static void set_few_packets(unsigned c, bool is_unasked) {
+        static const char *const packets[] = { "efa_packets_accounted", NULL };
+        static RecordPromise promises[2];
+        static RecordMeasurement sent[2];
+        RecordStep *efa = &server.steps[c][3];
+
+        promises[0] = server.promise;
+        promises[1] = (RecordPromise) { packets[0], 526, 1000 };
+        sent[0] = (RecordMeasurement) { packets[0], 526, "{packet}", LIMIT_NONE, 0, server.chips[c].subject.where };
+        sent[1] = (RecordMeasurement) { "efa_chips_not_requested", is_unasked ? 14 : 0, "{chip}", LIMIT_NONE, 0, server.chips[c].subject.where };
+        efa->counts = packets;
+        efa->n_measurements = 2;
+        efa->measurements = sent;
+        server.chips[c].n_promises = 2;
+        server.chips[c].promises = promises;
+}
+
 static void set_chip(unsigned c, Found found) {
         RecordStep *memory = &server.steps[c][0], *link = &server.steps[c][2], *bad = found == LINK ? link : memory;
 
@@ -167,6 +187,8 @@ static void set_chip(unsigned c, Found found) {
                 set_link_failed(c);
         if (found == BOTH || found == GAP)
                 leave_out_link(c);
+        if (found == PAIR || found == FEW)
+                set_few_packets(c, found == PAIR);
         if (found == LONE || found == SICK || found == HANG) {
                 link->verdict = found == HANG ? VERDICT_ERROR : VERDICT_SKIPPED;
                 link->reason = found == HANG ? REASON_DEVICE_TIMEOUT : REASON_NOT_REQUESTED;
@@ -500,6 +522,9 @@ static const struct {
 } cases[] = {
         { "a scan of one chip takes no pass away", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
         { "nor under the same plan", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, "preflight", RESULT_PASSED, "16 chips passed" },
+        { "nor one of two, whose adapters want more of them", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, PAIR } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
+        { "but where nobody says why, a promise that was not kept does", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, FEW } }, 2, NULL, RESULT_INCONCLUSIVE,
+          "chip2: efa_packets_accounted reached 526 of 1000" },
         { "and clears no server", { { PREFLIGHT, NOTHING, PASS } }, 1, NULL, RESULT_INCONCLUSIVE, "no scan of all its chips tells of what lies between them; 15 more unknown" },
         { "nor what another plan never saw", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, "preflight", RESULT_INCONCLUSIVE, "no scan of all its chips" },
         { "but what it finds counts", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, SICK } }, 2, "production", RESULT_FAILED, "chip2 hbm: hbm-cell at hbm0" },

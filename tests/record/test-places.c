@@ -77,6 +77,7 @@ static void draw_step(RecordStep *step, size_t k, const char *where) {
 /* A chip of which steps were left out: by who asked, or one of them for another reason, and with promises that these could have kept, or not. */
 static void draw_lone_chip(RecordHealth *chip) {
         static const char *const links[] = { "link-bytes-tested", NULL };
+        static RecordMeasurement unasked[2];
         static RecordStep steps[SERVER_STEPS];
         static RecordPromise promises[2];
         size_t n_open = 0;
@@ -84,6 +85,13 @@ static void draw_lone_chip(RecordHealth *chip) {
         memcpy(steps, server.steps[2], sizeof(steps));
         promises[0] = server.promise;
         promises[1] = (RecordPromise) { below(4) ? "link-bytes-tested" : "chip-bytes-tested", 0, below(2) };
+        unasked[0] = steps[3].measurements[0];
+        unasked[1] = (RecordMeasurement) { "efa_chips_not_requested", below(3), "{chip}", LIMIT_NONE, 0, server.chips[2].subject.where };
+        if (below(2)) {
+                steps[3].n_measurements = ELEMENTS(unasked);
+                steps[3].measurements = unasked;
+                promises[1] = (RecordPromise) { below(4) ? unasked[0].name : "chip-bytes-tested", 0, 1000 };
+        }
         for (size_t k = 0; k < SERVER_STEPS - 1; k++) {
                 if (below(3))
                         continue;
