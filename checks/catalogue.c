@@ -707,7 +707,7 @@ static const CatalogueEntry entries[] = {
           "Reload the EFA driver and scan again. If the counters stay wrong, replace the adapter." },
         { "efa-either-end", "efa", SEVERITY_WARN, ACTION_RETEST,
           "one of two adapters is to blame, and which cannot be told",
-          "Packets between these two adapters were lost, changed, slow or late, and all was well with others, as often as these were asked after "
+          "Packets between these two adapters were lost, changed, slow or late, and all was well with others, or all but one, as often as these were asked after "
           "it. One of the two is sound, or both are and the fabric between them is not, so neither is called broken and neither has passed.",
           "Scan the whole server again: what comes and goes shows with another partner which of the two it is. Replace nothing before that. "
           "If it is always the same two and no other, have the switches between them looked at.",

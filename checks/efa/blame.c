@@ -138,6 +138,33 @@ static bool is_tie(const Wrongs *wrongs, unsigned a, unsigned b) {
         return partners_of(wrongs, a) == UINT64_C(1) << b && partners_of(wrongs, b) == UINT64_C(1) << a;
 }
 
+static void note_tie(unsigned a, unsigned b, Blame *blame) {
+        blame->tied |= UINT64_C(1) << a | UINT64_C(1) << b;
+        blame->ends[a] = UINT64_C(1) << b;
+        blame->ends[b] = UINT64_C(1) << a;
+}
+
+/* Whom ADAPTER talked to, itself left out. */
+static AdapterSet heard_of(const Ledger *ledger, unsigned adapter) {
+        AdapterSet heard = 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                if (a != adapter && ledger->pairs[adapter][a].n_packets + ledger->pairs[a][adapter].n_packets > 0)
+                        heard |= UINT64_C(1) << a;
+        return heard;
+}
+
+/* With whom it had it, where that is too few others to say which end it is, and there were more. */
+static void note_shared(const Ledger *ledger, const Wrongs *wrongs, unsigned adapter, Blame *blame) {
+        AdapterSet partners = partners_of(wrongs, adapter), one = UINT64_C(1) << adapter;
+
+        if (__builtin_popcountll(partners) >= (int) SURE_PARTNERS || partners & one || !(heard_of(ledger, adapter) & ~partners))
+                return;
+        blame->shared |= one;
+        blame->ends[adapter] = partners;
+        blame->unsure |= one | partners;
+}
+
 static void blame_worst(Wrongs *wrongs, unsigned worst, Blame *blame) {
         int rival = rival_of(wrongs, worst);
         AdapterSet both = UINT64_C(1) << worst;
@@ -145,11 +172,8 @@ static void blame_worst(Wrongs *wrongs, unsigned worst, Blame *blame) {
         if (rival >= 0) {
                 both |= UINT64_C(1) << rival;
                 blame->suspects |= both;
-                if (is_tie(wrongs, worst, (unsigned) rival)) {
-                        blame->tied |= both;
-                        blame->other[worst] = (uint8_t) rival;
-                        blame->other[rival] = (uint8_t) worst;
-                }
+                if (is_tie(wrongs, worst, (unsigned) rival))
+                        note_tie(worst, (unsigned) rival, blame);
                 explain(wrongs, (unsigned) rival);
         }
         if (both & ~OWN_ADAPTERS)
@@ -185,16 +209,32 @@ Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         if (wrong == WRONG_NOT_READY)
                 return blame_not_ready(wrongs);
 
-        while ((worst = worst_of(&wrongs, is_weighed)) >= 0)
+        while ((worst = worst_of(&wrongs, is_weighed)) >= 0) {
+                Wrongs before = wrongs;
+                AdapterSet blamed = blame.blamed;
+
                 blame_worst(&wrongs, (unsigned) worst, &blame);
+                for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                        if ((blame.blamed & ~(blamed | blame.tied)) >> a & 1)
+                                note_shared(ledger, &before, a, &blame);
+        }
         /* Left are flows between the own server and others: one alone does not say which end it is. */
         left = adapters_of(&wrongs);
         while ((worst = worst_of(&wrongs, is_shared)) >= 0)
                 blame_worst(&wrongs, (unsigned) worst, &blame);
-        blame.unsure = blame.suspects | left;
+        blame.unsure |= blame.suspects | left;
         left = adapters_of(&wrongs);
         blame.blamed |= left;
         blame.suspects |= left;
         blame.open |= left & OWN_ADAPTERS;
         return blame;
+}
+
+AdapterSet blame_ends(const Blame *blame, unsigned adapter) {
+        AdapterSet one = UINT64_C(1) << adapter, ends = (blame->tied | blame->shared) & one ? blame->ends[adapter] : 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                if (blame->shared >> a & 1 && blame->ends[a] & one)
+                        ends |= UINT64_C(1) << a;
+        return ends;
 }

@@ -7,7 +7,8 @@
  * Which adapters explain what went wrong. Every adapter talks to at least two others, both ways, and to itself, so the one that is
  * broken has more wrong flows than any adapter it talked to. Where that leaves two ends equal, both are suspects: more traffic to
  * others tells them apart. Two that had something wrong with each other alone, however much more was asked, are tied: one of them is
- * sound, so neither is to be called broken. An adapter of another server talks to a single one of the own until it is suspect,
+ * sound, so neither is to be called broken. Nor is one that had it with two others and with none besides: these may come and go and have it
+ * in common. An adapter of another server talks to a single one of the own until it is suspect,
  * so wrong flows between the two count for neither; where more traffic does not tell it, which it is stays open.
  */
 
@@ -32,15 +33,18 @@ void ledger_add(Ledger *ledger, const Flow *flow, double slow_gbps);
 /* What the flows of ADAPTER, both ways, add up to. */
 Pair ledger_sum(const Ledger *ledger, unsigned adapter);
 
+#define SURE_PARTNERS 3u /* of one that is to blame. Fewer may be two adapters that come and go */
 #define OWN_ADAPTERS UINT64_C(0xffff) /* of the server whose step it is */
 
 typedef struct Blame {
         AdapterSet blamed;
         AdapterSet suspects; /* of them those that could as well be innocent, as could the other end of their wrong flows */
         AdapterSet tied;     /* of these those that had wrong flows with a single other one, which had them with nobody else */
-        uint8_t other[ADAPTERS_MAX]; /* that one, of those that are tied */
+        AdapterSet shared;   /* of those blamed, but not tied, those that had wrong flows with fewer than SURE_PARTNERS others, although they talked to
+                              * more, and not with themselves: as well these others may be broken and have one partner in common */
+        AdapterSet ends[ADAPTERS_MAX]; /* of those that are tied or shared: whom they had wrong flows with */
         AdapterSet open;     /* of the suspects those of the own server whose other end is another server's: nothing is to be said of them here */
-        AdapterSet unsure;   /* suspects, both ends of flows between servers that nothing else explains, and of reports that few agree with: more
+        AdapterSet unsure;   /* suspects, those that are shared and whom they had it with, both ends of flows between servers that nothing else explains, and of reports that few agree with: more
                               * is to be asked of them */
         AdapterSet senders;  /* of those blamed for WRONG_NOT_READY those that said so of receivers which were ready; the others were not ready */
 } Blame;
@@ -52,6 +56,9 @@ typedef struct Wrongs {
 
 /* The adapters to blame for WRONG. Pairs with an adapter in KNOWN are explained by it. */
 Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
+
+/* Those with which ADAPTER is tied or shares what went wrong, so that neither end is to be called broken for it. */
+AdapterSet blame_ends(const Blame *blame, unsigned adapter);
 
 /* ---- not-ready.c ---- */
 

@@ -208,47 +208,58 @@ static int find_false_reports(Round *round, unsigned chip) {
                             sum.n_wrong[WRONG_NOT_READY], sum.n_packets, n_receivers);
 }
 
-/* One of two: what could be asked was asked, and neither is called broken. */
-static int find_tied(Round *round, unsigned chip, unsigned other, Wrong wrong) {
+/* Of ENDS the one with which most was wrong. */
+static unsigned worst_end(const Round *round, unsigned chip, AdapterSet ends, Wrong wrong) {
+        unsigned worst = 0;
+        uint64_t most = 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                uint64_t n = (uint64_t) round->ledger.pairs[chip][a].n_wrong[wrong] + round->ledger.pairs[a][chip].n_wrong[wrong];
+
+                if (ends >> a & 1 && n > most) {
+                        most = n;
+                        worst = a;
+                }
+        }
+        return worst;
+}
+
+/* One of two: what could be asked was asked, and neither is called broken. ENDS are all with which something was wrong. */
+static int find_tied(Round *round, unsigned chip, AdapterSet ends, Wrong wrong) {
+        unsigned other = worst_end(round, chip, ends & OWN_ADAPTERS, wrong), n_more = (unsigned) __builtin_popcountll(ends) - 1;
         const Pair *there = &round->ledger.pairs[chip][other], *back = &round->ledger.pairs[other][chip];
         const WrongWords *words = wrong == WRONG_LATE && !was_resent(round, chip) ? &slow_paths : &wrongs[wrong];
         uint64_t n_wrong = (uint64_t) there->n_wrong[wrong] + back->n_wrong[wrong];
         Location where = round_adapter(round, chip), far_where = round_adapter(round, other);
-        char far[LOCATION_STRING_MAX], address[64];
+        char far[LOCATION_STRING_MAX], address[64], others[32] = "others";
 
+        if (n_more > 0)
+                (void) snprintf(others, sizeof(others), "others but %u", n_more);
         location_format(&far_where, far);
         (void) snprintf(address, sizeof(address), "between nic%u and nic%u", MIN(chip, other), MAX(chip, other));
         return step_finding(round->step, &round->verdicts[chip], "efa-either-end", &where,
                             &(Evidence) { .has_count = true, .count = (double) n_wrong, .far_end = far, .address = address },
-                            "%" PRIu64 " of %" PRIu64 " packets %s %s. Nothing was wrong with others: it is one of these two, and which "
+                            "%" PRIu64 " of %" PRIu64 " packets %s %s. Nothing was wrong with %s: it is one of these two, and which "
                             "cannot be told",
-                            n_wrong, there->n_packets + back->n_packets, address, words->words);
+                            n_wrong, there->n_packets + back->n_packets, address, words->words,
+                            others);
 }
 
-/* A tie with one that is to blame for something else is explained by it. */
-static AdapterSet explained_by(const Blame *blame, AdapterSet guilty) {
-        AdapterSet explained = 0;
-
-        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
-                if (blame->tied >> a & 1 && (guilty >> a & 1 || guilty >> blame->other[a] & 1))
-                        explained |= UINT64_C(1) << a;
-        return explained;
-}
-
+/* What went wrong with one that is to blame for something else is explained by it. */
 static int find_ties(Round *round, const Blame *blame, Wrong wrong, AdapterSet guilty) {
-        AdapterSet left = (blame->open | blame->tied) & OWN_ADAPTERS & ~explained_by(blame, guilty);
         int r = 0;
 
         for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
-                bool is_foreign = blame->open >> c & 1;
+                AdapterSet ends = guilty >> c & 1 ? 0 : blame_ends(blame, c) & ~guilty;
+                bool is_foreign = !(ends & OWN_ADAPTERS);
 
-                if (!(left >> c & 1))
+                if (!ends && !((blame->open & ~(blame->tied | blame->shared)) >> c & 1))
                         continue;
                 /* A late packet that was sent again is not lost and keeps nobody from passing; the other server's step sees whether it is its own. */
                 if (wrong != WRONG_LATE || !(is_foreign || was_resent(round, c)))
                         round->open |= UINT64_C(1) << c;
                 if (!is_foreign)
-                        r = find_tied(round, c, blame->other[c], wrong);
+                        r = find_tied(round, c, ends, wrong);
         }
         return r;
 }
@@ -267,9 +278,9 @@ int round_find_wrong(Round *round) {
 
                 *blame = round_blame(&round->ledger, (Wrong) w, known | round->explained[w]);
                 round->blamed[w] = blame->blamed;
-                guilty |= w == WRONG_LATE ? 0 : blame->blamed & ~(blame->suspects | OWN_ADAPTERS);
+                guilty |= w == WRONG_LATE ? 0 : blame->blamed & ~(blame->suspects | blame->shared | OWN_ADAPTERS);
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
-                        if ((blame->blamed & ~(blame->open | blame->tied)) >> c & 1)
+                        if ((blame->blamed & ~(blame->open | blame->tied | blame->shared)) >> c & 1)
                                 r = blame->senders >> c & 1 ? find_false_reports(round, c) : find_wrong(round, c, (Wrong) w);
         }
         for (unsigned c = 0; c < CHIPS; c++)

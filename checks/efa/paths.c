@@ -234,6 +234,7 @@ Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         blame.blamed = drop_chance(ledger, wrong, known, blame.blamed);
         blame.suspects &= blame.blamed;
         blame.tied &= blame.blamed;
+        blame.shared &= blame.blamed;
         blame.open &= blame.blamed;
         /* Of what chance explains nothing more is asked. */
         if (wrong == WRONG_LATE)
@@ -352,7 +353,7 @@ static int find_of(Round *round, Wrong wrong) {
                         r = find_plane(round, wrong, p);
         settle(round, wrong, blame.planes);
         all = round_blame(&round->ledger, wrong, known);
-        blamed = all.blamed & ~(all.open | all.tied);
+        blamed = all.blamed & ~(all.open | all.tied | all.shared);
         for (unsigned p = 0; p < NIC_PATHS; p++)
                 blamed |= blame.planes >> p & 1 ? blame.excess[p] : 0;
         for (unsigned c = 0; c < CHIPS; c++) {

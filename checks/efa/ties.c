@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two ends that are equally suspect are asked more, together with others: the one that is broken has wrong flows with these too. One that
+ * Two ends that are equally suspect, and one that had it with two others alone, are asked more, together with others: the one that is broken has wrong flows with these too. One that
  * comes and goes may need many flows for that.
  */
 
