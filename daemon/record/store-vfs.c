@@ -4,15 +4,17 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GATHERED_MAX (128 * 1024 - 1) /* SQLite's own write takes no more at once */
+#define REAL_BYTES   1024             /* SQLite's own file takes 120, and tests put a VFS or two before it */
 
 typedef struct GatheredFile {
         sqlite3_file file;
-        sqlite3_file *real;
+        alignas(int64_t) uint8_t real[REAL_BYTES]; /* the file of the VFS beneath */
         uint8_t *bytes; /* what was written and not passed on: N bytes at AT */
         sqlite3_int64 at;
         int n;
@@ -27,7 +29,7 @@ void store_vfs_begin_anew(sqlite3_file *file) {
         ((GatheredFile *) file)->reach = 0;
 }
 
-#define REAL(f) (((GatheredFile *) (f))->real)
+#define REAL(f) ((sqlite3_file *) ((GatheredFile *) (f))->real)
 #define CALL(f, method, ...) (REAL(f)->pMethods->method(REAL(f), ##__VA_ARGS__))
 /* Nothing overtakes what was written before it. */
 #define AFTER_WRITES(f, call)                                                                                \
@@ -45,7 +47,10 @@ static int write_through(sqlite3_file *f, const void *data, int n, sqlite3_int64
         return r;
 }
 
-/* What fails is forgotten: whoever asked is told, and writes it again or never. */
+/*
+ * What fails is forgotten: whoever asked is told, and SQLite ends the transaction that it was of, and writes the next one over it. SQLite heeds
+ * whatever it is answered of a write-ahead log but at its xClose, when all that was committed has been synced.
+ */
 static int pass_on(sqlite3_file *f) {
         GatheredFile *file = (GatheredFile *) f;
         int n = file->n;
@@ -79,7 +84,6 @@ static int file_close(sqlite3_file *f) {
         int r = pass_on(f), closed = CALL(f, xClose);
 
         free(file->bytes);
-        free(file->real);
         return r != SQLITE_OK ? r : closed;
 }
 
@@ -94,21 +98,16 @@ static int file_truncate(sqlite3_file *f, sqlite3_int64 size) {
 }
 static int file_sync(sqlite3_file *f, int flags) { return AFTER_WRITES(f, CALL(f, xSync, flags)); }
 static int file_size(sqlite3_file *f, sqlite3_int64 *size) { return AFTER_WRITES(f, CALL(f, xFileSize, size)); }
-static int file_lock(sqlite3_file *f, int lock) { return AFTER_WRITES(f, CALL(f, xLock, lock)); }
-static int file_unlock(sqlite3_file *f, int lock) { return AFTER_WRITES(f, CALL(f, xUnlock, lock)); }
+/* A write-ahead log is never locked, its database is. */
+static int file_lock(sqlite3_file *f, int lock) { return CALL(f, xLock, lock); }
+static int file_unlock(sqlite3_file *f, int lock) { return CALL(f, xUnlock, lock); }
 static int file_reserved(sqlite3_file *f, int *out) { return CALL(f, xCheckReservedLock, out); }
 static int file_control(sqlite3_file *f, int op, void *arg) { return AFTER_WRITES(f, CALL(f, xFileControl, op, arg)); }
 static int file_sector(sqlite3_file *f) { return CALL(f, xSectorSize); }
 static int file_traits(sqlite3_file *f) { return CALL(f, xDeviceCharacteristics); }
-static int file_shm_map(sqlite3_file *f, int page, int size, int extend, void volatile **out) {
-        return CALL(f, xShmMap, page, size, extend, out);
-}
-static int file_shm_lock(sqlite3_file *f, int at, int n, int flags) { return AFTER_WRITES(f, CALL(f, xShmLock, at, n, flags)); }
-static void file_shm_barrier(sqlite3_file *f) { CALL(f, xShmBarrier); }
-static int file_shm_unmap(sqlite3_file *f, int remove_it) { return CALL(f, xShmUnmap, remove_it); }
 
 static const sqlite3_io_methods methods = {
-        .iVersion = 2, /* without memory maps, which would not see what is gathered */
+        .iVersion = 1, /* shared memory and memory maps are the database's */
         .xClose = file_close,
         .xRead = file_read,
         .xWrite = file_write,
@@ -121,29 +120,27 @@ static const sqlite3_io_methods methods = {
         .xFileControl = file_control,
         .xSectorSize = file_sector,
         .xDeviceCharacteristics = file_traits,
-        .xShmMap = file_shm_map,
-        .xShmLock = file_shm_lock,
-        .xShmBarrier = file_shm_barrier,
-        .xShmUnmap = file_shm_unmap,
 };
 
-/* The file beneath is of what is the default now, and that alone knows its size. */
+/* The file beneath is of what is the default now; a database or a journal is opened as nothing else. */
 static int file_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *ret_flags) {
         sqlite3_vfs *under = sqlite3_vfs_find(NULL);
         GatheredFile *file = (GatheredFile *) f;
         int r;
 
-        *file = (GatheredFile) { .real = calloc(1, (size_t) under->szOsFile) };
-        if (!file->real)
-                return SQLITE_NOMEM;
-        r = under->xOpen(under, name, file->real, flags, ret_flags);
+        f->pMethods = NULL;
+        if (under->szOsFile > REAL_BYTES)
+                return SQLITE_CANTOPEN;
+        if (!(flags & SQLITE_OPEN_WAL))
+                return under->xOpen(under, name, f, flags, ret_flags);
+        *file = (GatheredFile) {};
+        r = under->xOpen(under, name, REAL(f), flags, ret_flags);
         if (r == SQLITE_OK) {
                 file->file.pMethods = &methods;
-                return flags & SQLITE_OPEN_WAL ? CALL(f, xFileSize, &file->reach) : SQLITE_OK;
+                return CALL(f, xFileSize, &file->reach);
         }
-        if (file->real->pMethods)
+        if (REAL(f)->pMethods)
                 (void) CALL(f, xClose);
-        free(file->real);
         return r;
 }
 

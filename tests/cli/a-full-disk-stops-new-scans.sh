@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The disk of log and evidence fills, before a scan and under one: that is said, nothing acknowledged is lost, and room is all it
-# takes to go on. usage: … BUILD-FOLDER
+# The disk of log and evidence fills, before a scan, under one, and before a clean stop: that is said, nothing acknowledged is lost, and room is
+# all it takes to go on. usage: … BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -45,6 +45,23 @@ expect 1 "what was signed before stands" assayctl gate trn-0 --plan quick
 
 rm "$stage_state/filler"
 expect 1 "with room a scan works as ever" assayctl --quiet scan trn-0 --plan quick
+# All of the log is in the database but a scan of one chip when the disk fills and the daemon is stopped: there is no room to copy that.
+stop() {
+        kill "$stage_daemon_pid"
+        wait "$stage_daemon_pid" || bad "a clean stop ended with $?"
+}
+stop
+stage_daemon trn-0
+assayctl --quiet scan trn-0/chip1 --plan quick >"$out" 2>"$err" || [ $? = 1 ] || bad "a scan of one chip ended with $?"
+last=$(size)
+fill
+stop
+[ -s "$stage_state/records.db-wal" ] || bad "the write-ahead log is gone, which had no room in the database"
+rm "$stage_state/filler"
+stage_daemon trn-0
+[ "$(size)" -ge "$last" ] || bad "a stop on a full disk lost records: $last"
+expect 1 "what was signed before stands after a stop on a full disk" assayctl gate trn-0 --plan quick
+
 assayctl scan trn-0 --plan quick --no-wait >/dev/null
 fill
 sleep 1

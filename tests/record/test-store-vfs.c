@@ -16,7 +16,7 @@
 static Place place;
 static sqlite3_file *file;
 
-static int setup(void **state) {
+static int open_as(int kind) {
         sqlite3_vfs *vfs;
 
         place_init(&place);
@@ -26,7 +26,15 @@ static int setup(void **state) {
         assert_ptr_not_equal(vfs, sqlite3_vfs_find(NULL));
         file = calloc(1, (size_t) vfs->szOsFile);
         assert_non_null(file);
-        return vfs->xOpen(vfs, place.log, file, SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+        return vfs->xOpen(vfs, place.log, file, kind | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+}
+
+static int setup(void **state) {
+        return open_as(SQLITE_OPEN_WAL);
+}
+
+static int setup_database(void **state) {
+        return open_as(SQLITE_OPEN_MAIN_DB);
 }
 
 static int teardown(void **state) {
@@ -82,11 +90,10 @@ static void test_nothing_overtakes_a_write(void **state) {
         assert_int_equal(file_write("ijkl", 4, 8), SQLITE_OK);
         assert_int_equal(file->pMethods->xTruncate(file, 10), SQLITE_OK);
         assert_int_equal(passed_on(), 10);
-        assert_int_equal(file->pMethods->xLock(file, SQLITE_LOCK_SHARED), SQLITE_OK);
         assert_int_equal(store_vfs_reach(file), 10);
         assert_int_equal(file_write("mnop", 4, 10), SQLITE_OK);
         assert_int_equal(store_vfs_reach(file), 10);
-        assert_int_equal(file->pMethods->xUnlock(file, SQLITE_LOCK_NONE), SQLITE_OK);
+        assert_int_equal(file_sync(), SQLITE_OK);
         assert_int_equal(passed_on(), 14);
         assert_int_equal(store_vfs_reach(file), 14);
         /* what stands elsewhere is written after what was written before */
@@ -140,11 +147,24 @@ static void test_what_cannot_be_written_is_said_by_the_sync_and_forgotten(void *
         assert_int_equal(passed_on(), 4);
 }
 
+/* Nothing of it is told as written that is not: SQLite syncs no database of whose write-ahead log somebody reads an older state. */
+static void test_a_database_is_not_gathered(void **state) {
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(file_write("abcd", 4, 4 * i), SQLITE_OK);
+                assert_int_equal(passed_on(), 4 * (i + 1));
+        }
+        faults_set(1, SQLITE_FULL, false, false);
+        assert_int_equal(file_write("abcd", 4, 12), SQLITE_FULL);
+        assert_int_equal(passed_on(), 12);
+}
+
 static void test_a_file_that_is_not_there_is_not_opened(void **state) {
         sqlite3_vfs *vfs = sqlite3_vfs_find(STORE_VFS);
         sqlite3_file *other = calloc(1, (size_t) vfs->szOsFile);
 
         assert_int_not_equal(vfs->xOpen(vfs, "/nowhere/records.db", other, SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+        assert_null(other->pMethods);
+        assert_int_not_equal(vfs->xOpen(vfs, "/nowhere/records.db-wal", other, SQLITE_OPEN_WAL | SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
         assert_null(other->pMethods);
         free(other);
 }
@@ -157,6 +177,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_nothing_overtakes_a_write, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_file_is_what_was_written, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_cannot_be_written_is_said_by_the_sync_and_forgotten, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_database_is_not_gathered, setup_database, teardown),
                 cmocka_unit_test_setup_teardown(test_a_file_that_is_not_there_is_not_opened, setup, teardown),
         };
 

@@ -5,10 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <sqlite3.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -16,6 +13,7 @@
 #include "tests/record/faults.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
+#include "tests/record/small-disk.h"
 
 #define CHIPS  2
 #define RECORDS (CHIPS + 1) /* of one scan here */
@@ -191,37 +189,16 @@ static void test_what_was_told_as_failed_does_not_come_back(void **state) {
         (void) record_log_free(log);
 }
 
-static void fill(const char *path) {
-        static const char zeros[4096];
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-        while (write(fd, zeros, sizeof(zeros)) > 0)
-                ;
-        (void) close(fd);
-}
-
 static void test_a_full_file_system_is_survived(void **state) {
-        char filler[128], folder[64], key[128];
         unsigned n_failed = 0;
         uint64_t first, size;
         RecordLog *log;
 
-        if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
-                print_message("# cannot mount a small file system here\n");
-                skip();
-        }
-        (void) snprintf(folder, sizeof(folder), "%s", place.folder);
-        if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
-                print_message("# cannot mount a small file system here\n");
-                skip();
-        }
-        (void) snprintf(key, sizeof(key), "%s", place.key);
-        assert_int_equal(record_key_generate(key, RECORD_ED25519), 0);
+        small_disk_init(&place, "1m");
         log = open_log();
         assert_int_equal(scan_once(log, &first), 0);
 
-        (void) snprintf(filler, sizeof(filler), "%s/filler", folder);
-        fill(filler);
+        small_disk_fill(&place);
         for (unsigned i = 0; i < 100 && n_failed < 3; i++) {
                 int r;
 
@@ -232,11 +209,11 @@ static void test_a_full_file_system_is_survived(void **state) {
                 assert_int_equal(record_log_size(log), r == 0 ? size + RECORDS : size);
         }
         assert_int_equal(n_failed, 3);
-        assert_int_equal(unlink(filler), 0);
+        small_disk_empty(&place);
         assert_int_equal(scan_once(log, &first), 0);
         check_chain(log, &place);
         (void) record_log_free(log);
-        (void) umount(folder);
+        small_disk_done(&place);
 }
 
 /* Somebody else has used the index that comes next. */

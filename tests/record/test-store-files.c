@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "daemon/record/log.h"
+#include "tests/record/chain.h"
+#include "tests/record/faults.h"
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+#include "tests/record/small-disk.h"
+
+/* What becomes of the write-ahead log where the disk fails while it is copied into the database: nothing that was acknowledged is lost. */
+
+#define CHIPS      2
+#define RECORDS    (CHIPS + 1) /* of one scan here */
+#define COMMIT_OPS 2           /* a write and a sync, which test-writer.c lets fail */
+
+static Place place;
+static Server server;
+
+static const struct {
+        int error;
+        bool stays, after;
+} disks[] = {
+        { SQLITE_FULL,        true,  false },
+        { SQLITE_FULL,        false, false },
+        { SQLITE_IOERR_FSYNC, false, true  },
+};
+
+static int setup(void **state) {
+        place_init(&place);
+        server_init(&server);
+        server.scan.n_chips = CHIPS; /* without the broken one */
+        server.scan.result = RESULT_INCONCLUSIVE;
+        return 0;
+}
+
+static int teardown(void **state) {
+        faults_set(0, 0, false, false);
+        place_done(&place);
+        return 0;
+}
+
+static RecordLog *open_log(void) {
+        RecordLog *log = NULL;
+        char *error = NULL;
+        int r;
+
+        r = place_open(&place, &log, &error);
+        if (r < 0)
+                fail_msg("cannot open the log: %s (%s)", strerror(-r), error ? error : "-");
+        return log;
+}
+
+static void scan(RecordLog *log) {
+        assert_int_equal(record_log_scan(log, &server.scan, 1), 0);
+        (void) place_take(log);
+}
+
+static int ask(sqlite3 *db, const char *sql, char *ret, size_t n_ret) {
+        sqlite3_stmt *statement;
+        int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW)
+                (void) snprintf(ret, n_ret, "%s", (const char *) sqlite3_column_text(statement, 0));
+        (void) sqlite3_finalize(statement);
+        return r;
+}
+
+/* As SQLite has it, and as the next start has it. */
+static void assert_whole(uint64_t size) {
+        char answer[256] = "";
+        RecordLog *log;
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(ask(db, "PRAGMA integrity_check", answer, sizeof(answer)), SQLITE_ROW);
+        assert_string_equal(answer, "ok");
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        log = open_log();
+        assert_int_equal(record_log_size(log), size);
+        check_chain(log, &place);
+        (void) record_log_free(log);
+}
+
+/* A place of its own for each case: a page that is lost must not be written once more by what follows. */
+static void begin_anew(void) {
+        place_done(&place);
+        place_init(&place);
+}
+
+/* All of it stands in the database. */
+static void make_copied_log(void) {
+        RecordLog *log = open_log();
+
+        scan(log);
+        (void) record_log_free(log);
+}
+
+/* The n-th operation of the copy that closing makes fails. Returns how often it did. */
+static int close_once(int n, size_t disk) {
+        RecordLog *log;
+        int n_hits;
+
+        begin_anew();
+        make_copied_log();
+        log = open_log();
+        scan(log);
+        faults_set(n, disks[disk].error, disks[disk].stays, disks[disk].after);
+        (void) record_log_free(log);
+        n_hits = atomic_load(&faults.n_hits);
+        faults_set(0, 0, false, false);
+        assert_whole(2 * RECORDS);
+        return n_hits;
+}
+
+static void test_a_log_that_is_closed_on_a_failing_disk_is_whole(void **state) {
+        for (size_t disk = 0; disk < ELEMENTS(disks); disk++) {
+                int n = 1;
+
+                while (close_once(n, disk) > 0)
+                        n++;
+                assert_true(n > 5);
+        }
+}
+
+/*
+ * A log that copies after every commit, where the n-th operation of the copy fails. READER: somebody reads an older state meanwhile, so that no more
+ * is copied than that. Returns how often it failed.
+ */
+static int copy_once(int n, size_t disk, bool with_reader) {
+        sqlite3 *reader = NULL;
+        char answer[32];
+        RecordLog *log;
+        int n_hits;
+
+        begin_anew();
+        make_copied_log();
+        log = open_log();
+        scan(log);
+        if (with_reader) {
+                assert_int_equal(sqlite3_open(place.log, &reader), SQLITE_OK);
+                assert_int_equal(sqlite3_exec(reader, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+                assert_int_equal(ask(reader, "SELECT count(*) FROM record", answer, sizeof(answer)), SQLITE_ROW);
+        }
+        (void) sqlite3_wal_autocheckpoint(log->store->db, 1); /* its thread waits */
+        faults_set(COMMIT_OPS + n, disks[disk].error, disks[disk].stays, disks[disk].after);
+        scan(log);
+        n_hits = atomic_load(&faults.n_hits);
+        faults_set(0, 0, false, false);
+
+        check_chain(log, &place); /* it runs on, and answers */
+        assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+        scan(log);
+        (void) record_log_free(log);
+        assert_whole(4 * RECORDS);
+        return n_hits;
+}
+
+/* So many operations at least: a page of each record, and a sync of what they are copied from. */
+static void copy_always(bool with_reader) {
+        for (size_t disk = 0; disk < ELEMENTS(disks); disk++) {
+                int n = 1;
+
+                while (copy_once(n, disk, with_reader) > 0)
+                        n++;
+                assert_true(n > RECORDS);
+        }
+}
+
+static void test_a_log_that_is_copied_on_a_failing_disk_is_whole(void **state) {
+        copy_always(false);
+}
+
+static void test_a_log_that_is_copied_in_part_on_a_failing_disk_is_whole(void **state) {
+        copy_always(true);
+}
+
+/* All of it stands in the database but a scan, then the disk fills up, and the log is closed and opened. Room is all that it takes. */
+static void test_a_log_that_is_closed_on_a_full_file_system_is_whole(void **state) {
+        char *error = NULL;
+        RecordLog *log;
+        uint64_t size;
+        int r;
+
+        small_disk_init(&place, "2m");
+        make_copied_log();
+        log = open_log();
+        scan(log);
+        size = record_log_size(log);
+        small_disk_fill(&place);
+        (void) record_log_free(log);
+        log = NULL;
+        r = place_open(&place, &log, &error);
+        assert_true(r == 0 || r == -ENOSPC);
+        (void) record_log_free(log);
+        free(error);
+        small_disk_empty(&place);
+        assert_whole(size);
+        small_disk_done(&place);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_log_that_is_closed_on_a_failing_disk_is_whole, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_is_copied_on_a_failing_disk_is_whole, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_is_copied_in_part_on_a_failing_disk_is_whole, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_is_closed_on_a_full_file_system_is_whole, setup, teardown),
+        };
+
+        faults_install();
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
