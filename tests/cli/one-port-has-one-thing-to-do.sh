@@ -26,7 +26,7 @@ stage_sim sim "$stage/server.yaml"
 mkdir "$stage/plans"
 printf 'plan: links\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: neuronlink}, {check: efa}, {check: collective, parameters: {operations: few, sizes: few}}]\n' \
         >"$stage/plans/links.yaml"
-printf 'plan: all\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: telemetry}, {check: hbm}, {check: neuronlink}]\n' >"$stage/plans/all.yaml"
+printf 'plan: all\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: telemetry}, {check: hbm}, {check: neuronlink}, {check: host-link}, {check: efa}]\n' >"$stage/plans/all.yaml"
 printf 'plan: memory\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: telemetry}, {check: hbm}]\n' >"$stage/plans/memory.yaml"
 export ASSAY_PLANS=$stage/plans:$PWD/units/plans
 stage_daemon us0-0 us0-1 us0-2 us0-3
@@ -96,12 +96,14 @@ row 'us0-1/chip5 +INCONCLUSIVE +- +scan again +collective +without a sound neigh
 expect 0 "explain has one line, too" assayctl explain "$(assayctl verdict us0-1/chip11 --json | jq .record)"
 [ "$(grep -c '^Not tested: efa' "$out")" = 1 ] || bad "two lines"
 
-# What wears out at a port that fails, one row of memory in two ways, and an error counter that lies: one thing to do each.
+# What wears out at a port that fails, one row of memory in two ways, an error counter that lies, an adapter, a PCIe link: one thing to do each.
 "$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
 inject "$1" '{at: us0-3/chip3/link-y+, kind: eye-closed, closing: 5}' \
         '{at: us0-3/chip13, kind: counter-stuck, counter: sram_ecc_uncorrected, count: 7}' \
         '{at: us0-3/chip9/hbm1/ch2/pc0/sid0/bg1/ba1/row300/col3/bit7, kind: stuck-at, value: 1}' \
-        '{at: us0-3/chip9/hbm1/ch2/pc0/sid0/bg1/ba1/row300/col9/bit4, kind: stuck-at, value: 1, persistence: intermittent, probability: 0.5}'
+        '{at: us0-3/chip9/hbm1/ch2/pc0/sid0/bg1/ba1/row300/col9/bit4, kind: stuck-at, value: 1, persistence: intermittent, probability: 0.5}' \
+        '{at: us0-3/chip5/nic5, kind: packet-loss, rate: 0.05}' '{at: us0-3/chip5/nic5, kind: nic-clock-off, nsec: 5000000, way: behind}' \
+        '{at: us0-3/chip8, kind: host-link-narrowed, width: 4}' '{at: us0-3/chip8, kind: host-link-errors, rate: 1000}'
 expect 1 "several findings of a part" assayctl scan us0-3 --plan all
 for code in link-errors link-margin; do
         row "us0-3/chip3 +FAILED +$code +reseat cable NLC"
@@ -111,6 +113,13 @@ for code in counter-lies sram-uncorrected; do
 done
 for code in hbm-cell hbm-intermittent; do
         row "us0-3/chip9 +FAILED +$code +repair memory +"
+done
+
+for code in efa-loss efa-clock; do
+        row "us0-3/chip5 +FAILED +$code +replace nic +tray 5: nic5 "
+done
+for code in host-link host-link-errors; do
+        row "us0-3/chip8 +FAILED +$code +reseat cable to the CPU tray +tray 3 "
 done
 
 # A row that can be repaired beside a column that cannot; and one alone.
