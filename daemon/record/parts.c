@@ -48,23 +48,25 @@ static void append_part(char *ret, size_t size, const char *target, const Record
                 append(ret, size, "%s: %s", name, part->reason);
 }
 
-/* How many of each kind there are beside the part that is told; what passed needs no number. */
-static void append_counts(char *ret, size_t size, const RecordPart *parts, size_t n, Result told) {
+static bool is_chip(const RecordPart *part) {
+        return location_kind(&part->where) == LOCATION_CHIP;
+}
+
+/* How many chips of each kind there are beside the part TOLD, or, without CHIPS, places between them; what passed needs no number. BEFORE: the first. */
+static void append_counts(char *ret, size_t size, const RecordPart *parts, size_t n, const RecordPart *told, bool chips, const char *before) {
         static const struct {
                 Result result;
                 const char *word;
         } kinds[] = { { RESULT_FAILED, "failed" }, { RESULT_INCONCLUSIVE, "unknown" }, { RESULT_WARNED, "warned" } };
-        const char *before = "; ";
 
         for (size_t k = 0; k < ELEMENTS(kinds); k++) {
                 size_t count = 0;
 
                 for (size_t i = 0; i < n; i++)
-                        count += parts[i].result == kinds[k].result;
-                count -= kinds[k].result == told;
+                        count += &parts[i] != told && is_chip(&parts[i]) == chips && parts[i].result == kinds[k].result;
                 if (count == 0)
                         continue;
-                append(ret, size, "%s%zu %s%s", before, count, kinds[k].result == told ? "more " : "", kinds[k].word);
+                append(ret, size, "%s%zu %s%s", before, count, kinds[k].result == told->result ? "more " : "", kinds[k].word);
                 before = ", ";
         }
 }
@@ -103,7 +105,7 @@ static size_t count_chips(const RecordPart *parts, size_t n) {
         size_t count = 0;
 
         for (size_t i = 0; i < n; i++)
-                count += location_kind(&parts[i].where) == LOCATION_CHIP;
+                count += is_chip(&parts[i]);
         return count;
 }
 
@@ -136,7 +138,8 @@ void record_parts_line(const char *target, const RecordPart *parts, size_t n, ch
                 return;
         }
         append_part(ret, size, target, worst);
-        append_counts(ret, size, parts, n, worst->result);
+        append_counts(ret, size, parts, n, worst, true, "; ");
+        append_counts(ret, size, parts, n, worst, false, "; between chips: ");
         if (worst->result == RESULT_WARNED)
                 append_left_out(ret, size, parts, n);
 }

@@ -87,6 +87,6 @@ const RecordPart *record_parts_worst(const RecordPart *parts, size_t n);
 bool record_parts_lack_records(const RecordPart *parts, size_t n);
 /*
  * The line that they come down to, about TARGET, a server or UltraServer: "us0-1: chip3 systolic: systolic-pe at core5/pe17.93; 2 more failed, 1
- * unknown", "us0-1: 16 chips passed, neuronlink: 32 left out".
+ * unknown; between chips: 1 unknown", "us0-1: 16 chips passed, neuronlink: 32 left out". Chips are counted, and the places between those of a server apart.
  */
 void record_parts_line(const char *target, const RecordPart *parts, size_t n, char *ret, size_t size);

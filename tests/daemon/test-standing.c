@@ -555,6 +555,8 @@ static const struct {
         { "but says what it was asked for", { { INFLEET, PASS } }, 1, "infleet", RESULT_PASSED, "16 chips passed" },
         { "nor for one chip", { { PREFLIGHT, NOTHING, HANG }, { INFLEET, PASS } }, 2, NULL, RESULT_INCONCLUSIVE, "no scan of all its chips" },
         { "and takes no pass away", { { PREFLIGHT, PASS }, { INFLEET, PASS } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
+        { "chips are counted, and what lies between them is none", { { PREFLIGHT, NOTHING, CELL } }, 1, NULL, RESULT_FAILED,
+          "chip2 hbm: hbm-cell at hbm0; 15 unknown; between chips: 1 unknown" },
         { "a warning is named", { { PREFLIGHT, PASS, WARN } }, 1, NULL, RESULT_WARNED, "chip2 hbm: link-margin at hbm0" },
         { "what is worst is named, and the others are counted", { { PREFLIGHT, WARN, CELL }, { PREFLIGHT, NOTHING, CELL } }, 2, NULL, RESULT_FAILED,
           "chip2 hbm: hbm-cell at hbm0; 15 warned" },
