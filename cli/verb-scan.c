@@ -89,8 +89,12 @@ int verb_scan(int argc, char **argv) {
                 return STATUS_INTERRUPTED;
         if (r == -ETIMEDOUT)
                 return STATUS_UNREACHABLE;
-        if (r < 0)
-                return complain_bus(&watch.error, r, "lost the scan");
+        if (r < 0) {
+                char what[128];
+
+                (void) snprintf(what, sizeof(what), "lost scan %" PRIu64 ", which goes on when assayd does (assayctl show %" PRIu64 ")", watch.id, watch.id);
+                return complain_bus(&watch.error, r, what);
+        }
         if (*watch.refusal)
                 return complain(STATUS_CANNOT_TELL, "%s. It is tried again: assayctl show %" PRIu64, watch.refusal, watch.id);
         return verdicts_print(bus, &(OutcomeAsked) { .id = watch.id, .path = watch.path, .plan = options.plan ?: "preflight", .targets = argv }, false);
