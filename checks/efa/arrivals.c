@@ -130,8 +130,18 @@ static void account_path(Traffic *traffic, Flow *flow, Tally *tally, const WireA
                 flow->turn = TURN_NONE;
 }
 
-/* A packet that is of no flow of ours. */
-static void account_stranger(Traffic *traffic, Tally *tally, int sender) {
+/* It was asked for, and called lost where its receiver did not show it in time. */
+static bool is_of_earlier_round(const Traffic *traffic, const WireArrival *arrival) {
+        for (size_t i = 0; i < traffic->n_earlier; i++)
+                if (arrival->flow - traffic->earlier[i] < FLOWS_MAX)
+                        return true;
+        return false;
+}
+
+/* A packet that is of no flow of this round. */
+static void account_stranger(Traffic *traffic, Tally *tally, const WireArrival *arrival, int sender) {
+        if (sender >= 0 && is_of_earlier_round(traffic, arrival))
+                return;
         if (sender < 0) {
                 tally->n_strange++;
                 return;
@@ -148,7 +158,7 @@ void traffic_account(Traffic *traffic, unsigned adapter, const WireArrival *arri
         tally->n_received++;
         tally->n_received_bytes += arrival->bytes;
         if (!flow) {
-                account_stranger(traffic, tally, sender);
+                account_stranger(traffic, tally, arrival, sender);
                 return;
         }
 

@@ -52,6 +52,7 @@ typedef struct Sum {
         double gbps;                  /* of the slowest of these flows; 0: none was measured */
 } Sum;
 
+#define ROUNDS_MAX    128u /* of one run, more than there are */
 #define LOOPS_BATCH   32u  /* flows of an adapter to itself, of LOOP_PACKETS, that are sent at once */
 #define LOOPS_MAX     512u
 #define PINNED        256u /* packets of each flow on one path: 1024 touch each path of an adapter, what loses 1 % of them is missed once in 30,000 */
@@ -72,7 +73,8 @@ typedef struct Round {
         AdapterSet mute;     /* the adapter takes no command: to blame without further ado */
         AdapterSet garbled;  /* it says what none may say */
         AdapterSet strange;  /* packets of nobody arrived there, or without end */
-        AdapterSet flooding; /* it sends what nobody asked for */
+        AdapterSet flooding; /* it sends what nobody asked for, as receivers say */
+        AdapterSet sufferers[ADAPTERS_MAX]; /* by sender: these receivers */
         AdapterSet flooded;  /* it gets so much of that that its own flows cannot be judged */
         AdapterSet single;   /* it sprays over one path only */
         AdapterSet blamed[_WRONG_MAX];    /* of all servers, by the ledger */
@@ -81,6 +83,8 @@ typedef struct Round {
         Verdict verdicts[CHIPS];
         Verdict fabric; /* what is nobody's adapter */
         Counters before[CHIPS], after[CHIPS];
+        uint32_t bases[ROUNDS_MAX]; /* numbers of the first flows of the rounds that were run */
+        size_t n_bases;
         Sum sums[ADAPTERS_MAX];
         uint64_t reorder[REORDER_BUCKETS], latency[LATENCY_BUCKETS], n_sampled;
         uint32_t reorder_max;

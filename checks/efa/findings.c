@@ -48,8 +48,30 @@ Location round_adapter(const Round *round, unsigned adapter) {
 
 /* ---- what an adapter says or does by itself ---- */
 
+/* Of an adapter of the own server: more receivers than one say so, or what it counts itself. */
+static bool does_flood(const Round *round, unsigned chip) {
+        const Sum *sum = &round->sums[chip];
+        uint64_t moved = 0;
+
+        if (__builtin_popcountll(round->sufferers[chip]) >= 2)
+                return true;
+        return counter_moved(round->before[chip].values[COUNTER_TX_PKTS], round->after[chip].values[COUNTER_TX_PKTS], &moved) >= 0 &&
+               moved >= sum->n_sent + sum->n_foreign;
+}
+
+/* A receiver that alone says so may say what is not. */
+static void settle_floods(Round *round) {
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (round->flooding >> c & 1 && !does_flood(round, c)) {
+                        round->flooding &= ~(UINT64_C(1) << c);
+                        round->open |= (UINT64_C(1) << c | round->sufferers[c]) & OWN_ADAPTERS;
+                }
+}
+
 int round_find_plain(Round *round) {
         int r = 0;
+
+        settle_floods(round);
 
         for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
                 Location where = round_adapter(round, c);

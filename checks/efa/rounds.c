@@ -2,6 +2,7 @@
 
 /* Who sends what to whom. */
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/param.h>
@@ -74,8 +75,10 @@ static void take_strangers(Round *round, const Traffic *traffic, unsigned adapte
                         n_receivers += traffic->tallies[b].strangers >> a & 1;
                 if ((unsigned) __builtin_popcountll(strangers) > n_receivers)
                         round->strange |= UINT64_C(1) << adapter;
-                else
+                else {
                         round->flooding |= UINT64_C(1) << a;
+                        round->sufferers[a] |= UINT64_C(1) << adapter;
+                }
         }
 }
 
@@ -133,7 +136,11 @@ int round_run(Round *round, Traffic *traffic) {
         AdapterSet unjudged;
         int r;
 
+        assert(round->n_bases < ROUNDS_MAX);
+        traffic->earlier = round->bases;
+        traffic->n_earlier = round->n_bases;
         r = traffic_run(traffic, round_answering(round) & ~unjudged_receivers(round));
+        round->bases[round->n_bases++] = traffic->base;
         if (r < 0)
                 return r;
 

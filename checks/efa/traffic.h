@@ -89,7 +89,7 @@ typedef struct Incident {
 typedef struct Tally {
         uint64_t n_expected, n_received, n_received_bytes, n_sent, n_sent_bytes;
         uint32_t n_strange;      /* arrivals of no flow of ours, from nobody that takes part */
-        AdapterSet strangers;    /* who takes part and sent it what is of no flow of ours */
+        AdapterSet strangers;    /* who takes part and sent it what is of no flow of ours, in no round so far */
         uint64_t n_foreign;      /* packets of no flow of ours that it sent itself */
         bool flooded;            /* more arrives than all flows together can explain */
         int error;               /* of receiving */
@@ -102,6 +102,8 @@ typedef struct Traffic {
         char sender_name[WIRE_SERVER_MAX];
         uint64_t seed;
         uint32_t base;            /* number of flow 0 */
+        const uint32_t *earlier;  /* bases of rounds before it, borrowed: a box that was called empty too early still holds packets of these */
+        size_t n_earlier;
         uint64_t latency_max_nsec;
         uint32_t payload_min;     /* bytes of the flows of which a payload is compared byte by byte */
         size_t n_flows;
