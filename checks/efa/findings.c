@@ -277,8 +277,9 @@ static int find_ties(Round *round, const Blame *blame, Wrong wrong, AdapterSet g
 
                 if (!ends && !((blame->open & ~(blame->tied | blame->shared)) >> c & 1))
                         continue;
-                /* A late packet that was sent again is not lost and keeps nobody from passing; the other server's step sees whether it is its own. */
-                if (wrong != WRONG_LATE || !(is_foreign || was_resent(round, c)))
+                /* A late packet that was sent again is not lost and keeps nobody from passing. One that was not is late for either end, also where
+                 * that is on another server: of two servers each step sees these same pairs. */
+                if (wrong != WRONG_LATE || !was_resent(round, c))
                         round->open |= UINT64_C(1) << c;
                 if (!is_foreign)
                         r = find_tied(round, c, ends, wrong);

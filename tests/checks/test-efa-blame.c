@@ -122,6 +122,29 @@ static void test_what_cannot_be_told_stays_open(void **state) {
         assert_int_equal(step->reasons[15], REASON_AMBIGUOUS);
 }
 
+/* A delay that the way within a server hides. The other server's step sees that it is none of its own, as others of its own have it with that
+ * adapter too; the own one has nobody but the pair, so the adapter stays open. With a third server it fails. */
+static void test_two_servers_pass_no_late_pair(void **state) {
+        for (unsigned seed = 0; seed < 2 * n_seeds(); seed++)
+                for (unsigned s = 1; s <= 2; s++) {
+                        unsigned broken = seed % CHIPS;
+                        Verdict verdict = _VERDICT_INVALID;
+                        char text[256], server[16];
+
+                        (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {ultraservers: 1}\nfaults: "
+                                        "[{at: us0-1/chip%u/nic%u, kind: path-delay, nsec: 7000}]\n", seed, broken, broken);
+                        (void) snprintf(server, sizeof(server), "us0-%u", s);
+                        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", server);
+
+                        for (unsigned i = 0; i < RING; i++)
+                                step->servers[i].included = i == 1 || i == 2 ? 0xffff : 0;
+                        assert_int_equal(rehearsal_run(step, &verdict), 0);
+                        assert_int_equal(step->n_said, 0);
+                        assert_int_equal(n_open_parts(step), s == 1);
+                        assert_true(s != 1 || step->parts[broken] == VERDICT_ERROR);
+                }
+}
+
 /* Lost packets that come and go between two servers show with others, as often as these are asked. */
 static void test_what_comes_and_goes_elsewhere_is_told(void **state) {
         const ServerCase *one = &cases[ELEMENTS(cases) - 1];
@@ -170,6 +193,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_adapter_of_another_server_is_that_server_s),
                 cmocka_unit_test(test_what_cannot_be_told_stays_open),
+                cmocka_unit_test(test_two_servers_pass_no_late_pair),
                 cmocka_unit_test(test_what_comes_and_goes_elsewhere_is_told),
                 cmocka_unit_test(test_two_broken_partners_make_no_third_suspect),
                 cmocka_unit_test(test_a_packet_that_comes_back_makes_no_single_path),
