@@ -192,6 +192,34 @@ static void test_each_fault_is_found_in_its_place_and_nowhere_else(void **state)
         }
 }
 
+/* A port that comes and goes: that it heard itself once does not make it sound, and its far end has nothing to answer for. */
+static void test_a_transceiver_that_is_dead_at_times_is_blamed_at_its_own_end(void **state) {
+        unsigned n_found = 0;
+
+        for (unsigned seed = 0; seed < 30; seed++) {
+                const char *at = seed % 2 == 0 ? "trn-0/chip11/link-y+" : "trn-0/chip4/link-x+";
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\nfaults: "
+                                "[{at: %s, kind: link-down, persistence: intermittent, probability: %s}]\n",
+                                seed, at, seed % 3 == 0 ? "0.15" : "0.3");
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "trn-0");
+
+                few(step);
+                ((CollectiveParameters *) step->parameters)->rounds = 11;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (size_t k = 0; k < step->n_said; k++)
+                        if (strcmp(step->said[k].at, at) != 0 || !strstr(step->said[k].message, "does not hear itself")) {
+                                rehearsal_print(step);
+                                fail_msg("%s%s: %s", text, step->said[k].at, step->said[k].message);
+                        }
+                assert_in_range(step->n_said, 0, 1);
+                n_found += step->n_said;
+        }
+        assert_in_range(n_found, 25, 30);
+}
+
 #define SPOILERS "{at: trn-0/chip1, kind: dma-corrupt, rate: 1}, {at: trn-0/chip4, kind: dma-corrupt, rate: 1}, " \
                  "{at: trn-0/chip6, kind: dma-corrupt, rate: 1}, {at: trn-0/chip9, kind: dma-corrupt, rate: 1}"
 
@@ -476,6 +504,7 @@ int main(void) {
                 cmocka_unit_test(test_any_set_of_neighbours_can_be_judged),
                 cmocka_unit_test(test_chips_that_are_no_neighbours_are_skipped),
                 cmocka_unit_test(test_each_fault_is_found_in_its_place_and_nowhere_else),
+                cmocka_unit_test(test_a_transceiver_that_is_dead_at_times_is_blamed_at_its_own_end),
                 cmocka_unit_test(test_a_chip_without_sound_partners_is_not_judged),
                 cmocka_unit_test(test_one_server_of_an_ultraserver_tells_each),
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
