@@ -120,6 +120,8 @@ static bool other_end_is_down(Fabric *fabric, PortId id) {
 bool fabric_refused(Fabric *fabric, PortId id) {
         const Port *port = fabric_port(fabric, id);
 
+        if (fabric_port(fabric, fabric_sender(fabric, id))->broken)
+                return false;
         return port->refused || (port->unsent && !other_end_is_down(fabric, id));
 }
 

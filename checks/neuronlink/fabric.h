@@ -77,6 +77,9 @@ typedef enum Frames { /* what is wrong with what arrives, whoever sent it */
 typedef struct Ladder {
         bool climbed, again; /* at all; once more */
         unsigned n_agree;    /* times in a row that it showed what all times together have */
+        bool whole;          /* nothing arrives, at all or at times: it is no matter of single lanes */
+        bool near;           /* its lanes pass, or what is plugged in is not known: only what is turned round in the ports themselves is asked */
+        unsigned n_asked, n_down; /* how often the port was asked between near loops, and said that its link is down */
         bool refused[2];     /* this end, the far end */
         bool far_up;
         double bits;
@@ -104,6 +107,7 @@ typedef struct Port {
         PortId from; /* with HEARD_PORT */
         Frames frames;
         bool empty;  /* nothing is plugged in */
+        const char *broken; /* why nothing goes through it, as its near loops show; NULL: they do not */
         char cable[LABEL_MAX]; /* serial number, "" for a trace of the board */
         char label[LABEL_TEXT_MAX]; /* "" where none is told */
         const char *wanted_cable, *wanted_label; /* of the topology file; NULL or "": it says nothing, and a label is that of the port's location */
@@ -186,6 +190,8 @@ int fabric_find_crosstalk(Fabric *fabric);
 int fabric_move_payload(Fabric *fabric);
 /* The loopbacks of both ends of every port that is down or has a lane that fails. */
 int fabric_climb(Fabric *fabric);
+/* Whether both ends heard themselves so often that one which is down as often as this link is would not have. */
+bool ladder_clears_ends(const Ladder *ladder);
 
 /* What the ports of server 0 counted of all this, where they stood at zero before, is taken away again. */
 int fabric_clear_counters(Fabric *fabric);

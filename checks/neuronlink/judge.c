@@ -12,18 +12,6 @@
 
 /* ---- links that are down ---- */
 
-/* What a port that is looped back near its transceivers does not hear of itself: NULL where it hears all. */
-static const char *failed_loopback(const Ladder *ladder, unsigned end) {
-        if (ladder->refused[end])
-                return "it does not hear itself in its near-end loopback";
-        if (ladder->bad[end][LOOPBACK_NEAR_PCS] != 0)
-                return "it does not hear itself in its near-end PCS loopback: it is its PCS";
-        if (ladder->bad[end][LOOPBACK_NEAR_PMA] != 0)
-                return "it does not hear itself in its near-end PMA loopback, and does in that of its PCS: it is its PMA";
-
-        return NULL;
-}
-
 static int judge_far_end(Judged *judged, const char *failure) {
         Location where = fabric_location(judged->fabric, judged->sender);
         char own_text[LOCATION_STRING_MAX];
@@ -34,30 +22,39 @@ static int judge_far_end(Judged *judged, const char *failure) {
                             &where, &evidence, "nothing of what this port sends arrives at %s: %s", own_text, failure);
 }
 
+/* The end that does not hear itself, told once: by itself where it is down, else by the port at which nothing arrives. */
+static int judge_broken(Judged *judged) {
+        const Port *far = fabric_port(judged->fabric, judged->sender);
+        const Ladder *ladder = &judged->port->ladder;
+        Evidence evidence = { .far_end = judged->far_text };
+
+        judged->port->tested = true;
+        if (judged->port->broken)
+                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence, "the port is broken: %s",
+                                    judged->port->broken);
+        /* A far end that is down as well, or silent, is judged where it stands, and this one works as far as it can be seen. Of this server a
+         * port that comes and goes may have been up when it was judged, and away when it was asked. */
+        if (far->ladder.whole || (!ladder->far_up && (judged->sender.server > 0 || ladder->refused[1])))
+                return 0;
+        return judge_far_end(judged, far->broken);
+}
+
 static int judge_down(Judged *judged) {
         Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
         const Ladder *ladder = &judged->port->ladder;
-        Fabric *fabric = judged->fabric;
-        const char *failure;
 
         if (!ladder->climbed)
                 return 0;
 
         judged->port->tested = true;
-        failure = failed_loopback(ladder, 0);
-        if (failure) {
-                evidence.replaceable = NULL;
-                return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence, "the port is broken: %s", failure);
-        }
-
-        /* A far end that is down as well, or silent, is judged where it stands, and this one works as far as it can be seen. */
-        failure = failed_loopback(ladder, 1);
-        if (failure)
-                return ladder->far_up ? judge_far_end(judged, failure) : 0;
-        if (wiring_ports_of(fabric, judged->id) > 0)
+        if (wiring_ports_of(judged->fabric, judged->id) > 0)
                 return 0; /* it is a plug, which is told by the moves */
+        if (!ladder_clears_ends(ladder))
+                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
+                                    "the link is down at times, and %u loopbacks of each end did not show whether it is a port or what lies "
+                                    "between; from %s", ladder->n_asked, judged->far_text);
 
-        return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
+        return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
                             "%s, and the ports at both ends hear themselves: it is what lies between here and %s",
                             ladder->far_up && !judged->port->before.up ? "the link is down, this way only" :
                             ladder->far_up ? "nothing arrives, and the other way works" : "the link is down", judged->far_text);
@@ -131,6 +128,8 @@ static int judge_port(Judged *judged) {
 
         if (port->empty)
                 r = judge_unplugged(judged);
+        else if (port->ladder.whole && (port->broken || fabric_port(judged->fabric, judged->sender)->broken))
+                r = judge_broken(judged);
         else if (!port->prbs && (!port->before.up || port->error < 0))
                 r = judge_down(judged);
         else if (judged_idle_lanes(judged) == link_port_width(judged->id.port))

@@ -5,8 +5,8 @@
  *
  * Every link of a server, at the port that receives: is it there and as wide as built, does it come from the port that
  * the design says, does each lane deliver its bits, and do the port's own counters tell the truth. Where a link is
- * down, the ports at both ends are looped back near their transceivers: the one that does not hear itself is to blame,
- * and where both do it is what lies between them, and both chips fail.
+ * down, be it at times, the ports at both ends are looped back near their transceivers: the one that does not hear itself
+ * is to blame, alone, and where both do, so often that it says something, it is what lies between them, and both chips fail.
  *
  * A chip that does not answer is left to its own step; its neighbours are judged by what they can do alone.
  */

@@ -241,6 +241,66 @@ static void test_each_fault_is_found_at_its_port_and_nowhere_else(void **state) 
         }
 }
 
+/* A transceiver that comes and goes, within a server and between two: whatever is said is at its port, and no cable is ordered for it. */
+static void test_a_transceiver_that_is_dead_at_times_is_named_alone(void **state) {
+        static const char *const probabilities[] = { "0.1", "0.3", "0.7" };
+        static const char *const ports[] = { "us0-1/chip3/link-y+", "us0-1/chip3/link-x-", "us0-1/chip3/link-z+" };
+        unsigned n_found = 0, n = 0;
+
+        for (unsigned seed = 0; seed < 10; seed++)
+                for (size_t i = 0; i < ELEMENTS(probabilities) * ELEMENTS(ports); i++) {
+                        const char *at = ports[i / ELEMENTS(probabilities)];
+                        Verdict verdict = _VERDICT_INVALID;
+                        char text[512];
+
+                        (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {ultraservers: 1}\nfaults: "
+                                        "[{at: %s, kind: link-down, persistence: intermittent, probability: %s}]\n",
+                                        seed, at, probabilities[i % ELEMENTS(probabilities)]);
+                        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "us0-1");
+
+                        assert_int_equal(rehearsal_run(step, &verdict), 0);
+                        for (size_t k = 0; k < step->n_said; k++)
+                                if (strcmp(step->said[k].at, at) != 0 || !strstr(step->said[k].message, "does not hear itself")) {
+                                        rehearsal_print(step);
+                                        fail_msg("%s%s: %s", text, step->said[k].at, step->said[k].message);
+                                }
+                        assert_in_range(step->n_said, 0, 1);
+                        for (unsigned c = 0; c < CHIPS; c++)
+                                assert_true(c == 3 || step->parts[c] == VERDICT_PASSED);
+                        n_found += verdict == VERDICT_FAILED;
+                        n++;
+                }
+        assert_in_range(n_found, n * 9 / 10, n);
+}
+
+/* A line that comes and goes: both ends are cleared where that carries, and no port is called broken. */
+static void test_a_line_that_is_dead_at_times_is_no_broken_port(void **state) {
+        static const char at[] = "us0-1/chip3/link-y+";
+        unsigned n_cleared = 0;
+
+        for (unsigned seed = 0; seed < 20; seed++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {ultraservers: 1}\nfaults: "
+                                "[{at: %s, kind: link-one-way, persistence: intermittent, probability: %s}]\n", seed, at, seed % 2 ? "0.3" : "0.03");
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "us0-1");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (size_t k = 0; k < step->n_said; k++) {
+                        bool clears = strstr(step->said[k].message, "hear themselves");
+
+                        /* Down in 2 of 64 and heard in 64: one in four by chance. */
+                        if (strcmp(step->said[k].at, at) != 0 || strstr(step->said[k].message, "broken") || (clears && seed % 2 == 0)) {
+                                rehearsal_print(step);
+                                fail_msg("%s%s: %s", text, step->said[k].at, step->said[k].message);
+                        }
+                        n_cleared += clears;
+                }
+        }
+        assert_in_range(n_cleared, 5, 10);
+}
+
 static LinkPort port_that_sends_nothing;
 
 static bool far_end_hears_it;
@@ -557,6 +617,8 @@ int main(void) {
                 cmocka_unit_test(test_links_to_occupied_chips_are_not_driven),
                 cmocka_unit_test(test_without_a_link_in_the_scan_the_step_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
+                cmocka_unit_test(test_a_transceiver_that_is_dead_at_times_is_named_alone),
+                cmocka_unit_test(test_a_line_that_is_dead_at_times_is_no_broken_port),
                 cmocka_unit_test(test_a_port_that_sends_nothing_though_its_far_end_is_up_has_not_passed),
                 cmocka_unit_test(test_payload_that_is_slow_at_half_of_the_times_is_found),
                 cmocka_unit_test(test_errors_that_come_and_go_are_not_called_crosstalk),
