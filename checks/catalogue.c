@@ -292,9 +292,12 @@ static const CatalogueEntry entries[] = {
         { "hbm-region-failed", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a part of memory failed in an earlier scan and has not passed since",
           "Scans in service test memory region by region. This one failed when it was last tested, and this scan could not "
-          "test it again, most often because a job uses it now. Its own finding stands in the record of that scan.",
+          "test it again, most often because a job uses it now. Or regions failed when they were tested in one pass, and those "
+          "that failed passed by themselves: a row of one of them disturbs, or answers for, a row of another. Its own finding "
+          "stands in the record of that scan.",
           "Repair the memory, or do whatever else the earlier finding says; it names the row. Where the job can be moved, drain the chip "
-          "and scan it with the plan preflight. The finding goes when the region has passed." },
+          "and scan it with the plan preflight. The finding goes when the region has passed, or regions that failed together have "
+          "passed together." },
         { "hbm-region-overdue", "hbm", SEVERITY_WARN, ACTION_MONITOR,
           "parts of memory have not been tested for longer than the plan allows",
           "Scans in service leave memory alone that carries live data, and test the rest by and by. For some regions the last "

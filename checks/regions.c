@@ -81,6 +81,14 @@ unsigned partition_regions(const Partition *partition) {
         return partition->n_outer * partition->n_slices;
 }
 
+unsigned partition_run(const Partition *partition, const RegionSet *set, unsigned first) {
+        unsigned end = (first / partition->n_slices + 1) * partition->n_slices, n = 0;
+
+        while (first + n < end && region_set_has(set, first + n))
+                n++;
+        return n;
+}
+
 void partition_region(const Partition *partition, unsigned region, uint32_t *ret_outer, uint32_t *ret_first, uint32_t *ret_last) {
         uint64_t slice = region % partition->n_slices;
 
@@ -104,6 +112,14 @@ char *partition_where(const Partition *partition, unsigned region, char text[sta
 void region_set_add(RegionSet *set, unsigned region) {
         assert(region < REGIONS_MAX);
         set->words[region / 64] |= UINT64_C(1) << region % 64;
+}
+
+RegionSet region_set_range(unsigned first, unsigned n) {
+        RegionSet set = {};
+
+        for (unsigned i = 0; i < n; i++)
+                region_set_add(&set, first + i);
+        return set;
 }
 
 void region_set_remove(RegionSet *set, const RegionSet *others) {
@@ -239,7 +255,7 @@ const char *regions_wrong(const Regions *regions) {
                 return "a region in which reads found something wrong and that is not one that was not proven";
         if (region_set_meets(&regions->tested, &regions->occupied))
                 return "a region that was tested and left alone";
-        if (!is_within(&regions->unproven, total))
+        if (!is_within(&regions->unproven, total) || !is_within(&regions->joined, total) || !is_within(&regions->together, total))
                 return "a region that the partition does not have";
         if (region_set_meets(&regions->unproven, &regions->tested) || region_set_meets(&regions->unproven, &regions->occupied))
                 return "a region that was tested or in use and not proven";

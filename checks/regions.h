@@ -52,6 +52,7 @@ static inline bool region_set_has(const RegionSet *set, unsigned region) {
         return (set->words[region / 64] >> region % 64 & 1) != 0;
 }
 void region_set_add(RegionSet *set, unsigned region);
+RegionSet region_set_range(unsigned first, unsigned n); /* N regions from FIRST on */
 void region_set_remove(RegionSet *set, const RegionSet *others);
 void region_set_unite(RegionSet *set, const RegionSet *others);
 void region_set_keep(RegionSet *set, const RegionSet *others); /* what is in both */
@@ -62,6 +63,8 @@ char *region_set_format(const RegionSet *set, char text[static REGIONS_TEXT_MAX]
 /* -EINVAL where it is not written as said above, or names one of TOTAL on. */
 int region_set_parse(const char *text, unsigned total, RegionSet *ret);
 
+/* How many of SET lie side by side in one outer part from FIRST on. */
+unsigned partition_run(const Partition *partition, const RegionSet *set, unsigned first);
 /* The regions of TO that share a part with those of SET, of FROM; none where the two are not of the same memory. */
 RegionSet partition_map(const Partition *from, const RegionSet *set, const Partition *to);
 
@@ -75,6 +78,8 @@ typedef struct Regions {
         RegionSet unproven; /* left alone, because reading did not tell their rows from those that do */
         RegionSet altered;  /* of those unproven: a part of the memory has lost what a test left there, so it is broken */
         RegionSet suspicious; /* of those unproven: a row of them differs from those around it */
+        RegionSet joined;   /* tested in one pass that failed, where those that failed have not been tested by themselves since */
+        RegionSet together; /* failed in one pass and not by themselves: they stand until one pass over them together has passed */
         char because[REGIONS_REASON_MAX]; /* why not; "": there are none */
 } Regions;
 
@@ -90,6 +95,7 @@ typedef struct Rotation {
         unsigned position;
         RegionSet failed;          /* when they were last tested */
         RegionSet altered, suspicious; /* and have not been tested since */
+        RegionSet joined, together; /* as above */
         int32_t ages[REGIONS_MAX]; /* seconds since each was tested; negative: never */
         uint32_t age;              /* seconds since the first scan of this memory */
 } Rotation;

@@ -10,7 +10,7 @@
 #define AGE_MAX INT32_MAX /* seconds: 68 years */
 
 typedef struct Draft {
-        const char *step, *serial, *partition, *failed, *altered, *suspicious;
+        const char *step, *serial, *partition, *failed, *altered, *suspicious, *joined, *together;
         json_int_t position, age;
         json_t *tested;
 } Draft;
@@ -55,6 +55,10 @@ static const char *read_rotation(const Draft *draft, Rotation *ret) {
                 return "altered is no set of regions";
         if (draft->suspicious && region_set_parse(draft->suspicious, total, &rotation.suspicious) < 0)
                 return "suspicious is no set of regions";
+        if (draft->joined && region_set_parse(draft->joined, total, &rotation.joined) < 0)
+                return "joined is no set of regions";
+        if (draft->together && region_set_parse(draft->together, total, &rotation.together) < 0)
+                return "together is no set of regions";
         if (json_array_size(draft->tested) > REGIONS_MAX)
                 return "tested is longer than there can be regions";
 
@@ -77,10 +81,11 @@ static int read_one(json_t *item, Request *request, const char **ret_wrong) {
         RequestRotation *rotation = &request->rotations[request->n_rotations];
         Draft draft = {};
 
-        *ret_wrong = "not {step, serial, age, partition, position, failed, altered, suspicious, tested}, or an unknown key";
-        if (json_unpack_ex(item, NULL, JSON_STRICT, "{s:s, s:s, s:I, s:s, s:I, s:s, s?:s, s?:s, s:o}", "step", &draft.step, "serial",
+        *ret_wrong = "not {step, serial, age, partition, position, failed, altered, suspicious, joined, together, tested}, or an unknown key";
+        if (json_unpack_ex(item, NULL, JSON_STRICT, "{s:s, s:s, s:I, s:s, s:I, s:s, s?:s, s?:s, s?:s, s?:s, s:o}", "step", &draft.step, "serial",
                            &draft.serial, "age", &draft.age, "partition", &draft.partition, "position", &draft.position,
-                           "failed", &draft.failed, "altered", &draft.altered, "suspicious", &draft.suspicious, "tested", &draft.tested) < 0 ||
+                           "failed", &draft.failed, "altered", &draft.altered, "suspicious", &draft.suspicious, "joined", &draft.joined,
+                           "together", &draft.together, "tested", &draft.tested) < 0 ||
             !json_is_array(draft.tested))
                 return -EINVAL;
         *ret_wrong = "step or serial is too long";

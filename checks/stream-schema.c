@@ -302,6 +302,8 @@ static const Member regions[] = {
         OPTIONAL("unproven", STRING),
         OPTIONAL("altered", STRING),
         OPTIONAL("suspicious", STRING),
+        OPTIONAL("joined", STRING),
+        OPTIONAL("together", STRING),
         OPTIONAL("because", STRING),
         {},
 };

@@ -295,7 +295,9 @@ static int on_regions(StreamReader *reader, StreamStep *step, const json_t *cont
             region_set_parse(stream_text(content, "occupied"), total, &regions.occupied) < 0 ||
             region_set_parse(stream_text(content, "unproven"), total, &regions.unproven) < 0 ||
             region_set_parse(stream_text(content, "altered"), total, &regions.altered) < 0 ||
-            region_set_parse(stream_text(content, "suspicious"), total, &regions.suspicious) < 0)
+            region_set_parse(stream_text(content, "suspicious"), total, &regions.suspicious) < 0 ||
+            region_set_parse(stream_text(content, "joined"), total, &regions.joined) < 0 ||
+            region_set_parse(stream_text(content, "together"), total, &regions.together) < 0)
                 return stream_refuse(reader, "a set of regions that is none");
         if (strlen(stream_text(content, "because")) >= sizeof(regions.because))
                 return stream_refuse(reader, "'because' is too long");

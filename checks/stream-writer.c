@@ -360,6 +360,10 @@ char *stream_regions(const char *step_id, const Regions *regions) {
                 put_string(&json, "altered", region_set_format(&regions->altered, text));
         if (region_set_count(&regions->suspicious) > 0)
                 put_string(&json, "suspicious", region_set_format(&regions->suspicious, text));
+        if (region_set_count(&regions->joined) > 0)
+                put_string(&json, "joined", region_set_format(&regions->joined, text));
+        if (region_set_count(&regions->together) > 0)
+                put_string(&json, "together", region_set_format(&regions->together, text));
         end_extension(&json);
         return json_text_done(&json);
 }

@@ -58,6 +58,7 @@ RegionSet coverage_failed(const Coverage *coverage) {
         if (coverage->is_cleared)
                 return (RegionSet) {};
         region_set_unite(&failed, &coverage->known->altered);
+        region_set_unite(&failed, &coverage->known->together);
         return failed;
 }
 

@@ -34,7 +34,8 @@ static json_int_t age_of(uint64_t usec, uint64_t now_usec) {
 }
 
 json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step_id, uint64_t now_usec) {
-        char partition[REGIONS_PARTITION_MAX], text[REGIONS_TEXT_MAX], altered[REGIONS_TEXT_MAX], suspicious[REGIONS_TEXT_MAX];
+        char partition[REGIONS_PARTITION_MAX], text[REGIONS_TEXT_MAX], altered[REGIONS_TEXT_MAX], suspicious[REGIONS_TEXT_MAX],
+                        joined[REGIONS_TEXT_MAX], together[REGIONS_TEXT_MAX];
         json_t *tested = json_array();
 
         for (size_t i = 0; i < rotation->n_tests; i++)
@@ -44,11 +45,12 @@ json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step
                         return NULL;
                 }
 
-        return json_pack("{s:s, s:s, s:I, s:s, s:i, s:s, s:s, s:s, s:o}", "step", step_id, "serial", rotation->serial, "age",
+        return json_pack("{s:s, s:s, s:I, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:o}", "step", step_id, "serial", rotation->serial, "age",
                          age_of(rotation->since_usec, now_usec), "partition",
                          partition_format(&rotation->partition, partition), "position", (int) rotation->position,
                          "failed", region_set_format(&rotation->failed, text), "altered", region_set_format(&rotation->altered, altered),
-                         "suspicious", region_set_format(&rotation->suspicious, suspicious), "tested", tested);
+                         "suspicious", region_set_format(&rotation->suspicious, suspicious), "joined", region_set_format(&rotation->joined, joined),
+                         "together", region_set_format(&rotation->together, together), "tested", tested);
 }
 
 /* ---- to the next record ---- */
@@ -56,7 +58,8 @@ json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step
 typedef struct Facts {
         RecordRegions regions; /* the first, so that what is freed is this */
         char partition[REGIONS_PARTITION_MAX], occupied[REGIONS_TEXT_MAX], failed[REGIONS_TEXT_MAX];
-        char unproven[REGIONS_TEXT_MAX], altered[REGIONS_TEXT_MAX], suspicious[REGIONS_TEXT_MAX], because[REGIONS_REASON_MAX];
+        char unproven[REGIONS_TEXT_MAX], altered[REGIONS_TEXT_MAX], suspicious[REGIONS_TEXT_MAX], joined[REGIONS_TEXT_MAX], together[REGIONS_TEXT_MAX];
+        char because[REGIONS_REASON_MAX];
         RecordRegionTest *tests;
         char (*runs)[RECORD_RUN_BYTES];
 } Facts;
@@ -142,6 +145,14 @@ static void merge_found(const RecordKnownRegions *before, const Regions *now, co
         (void) region_set_format(&found, ret);
 }
 
+/* Of regions that failed together a scan says itself what stands, since only it knows which it tested in one pass. */
+static void carry_joined(const RecordKnownRegions *before, const Regions *now, Facts *facts) {
+        const RegionSet none = {};
+
+        (void) region_set_format(now ? &now->joined : before ? &before->joined : &none, facts->joined);
+        (void) region_set_format(now ? &now->together : before ? &before->together : &none, facts->together);
+}
+
 /* What was known, and what this scan adds. */
 static int merge(const RecordKnownRegions *before, const Regions *now, const RecordRun *run, Facts *facts) {
         const RegionSet none = {}, *tested = now ? &now->tested : &none;
@@ -163,6 +174,7 @@ static int merge(const RecordKnownRegions *before, const Regions *now, const Rec
         merge_found(before, now, before ? &before->suspicious : NULL, now ? &now->suspicious : NULL, facts->suspicious);
         (void) region_set_format(now ? &now->occupied : &none, facts->occupied);
         merge_unproven(before, now, facts);
+        carry_joined(before, now, facts);
         return r;
 }
 
@@ -199,6 +211,8 @@ int rotation_facts(const RecordKnownRegions *before, const Regions *now, const c
                 .because    = facts->because,
                 .altered    = facts->altered,
                 .suspicious = facts->suspicious,
+                .joined     = facts->joined,
+                .together   = facts->together,
                 .failed     = facts->failed,
                 .tests      = facts->tests,
         };

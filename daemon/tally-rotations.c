@@ -12,7 +12,7 @@ static void forget_cleared(const TallyUnit *chip, const RecordVerified *regions,
         bool cleared = false;
         RecordEntry entry = { .index = UINT64_MAX };
 
-        if (region_set_count(&known->failed) + region_set_count(&known->altered) + region_set_count(&known->suspicious) == 0)
+        if (region_set_count(&known->failed) + region_set_count(&known->altered) + region_set_count(&known->suspicious) + region_set_count(&known->together) == 0)
                 return;
         while (!cleared && record_log_whole_before(log, &chip->where, NULL, entry.index, &entry) >= 0 && entry.index > regions->entry.index) {
                 RecordVerified later = {};
@@ -21,7 +21,7 @@ static void forget_cleared(const TallyUnit *chip, const RecordVerified *regions,
                 record_verified_done(&later);
         }
         if (cleared)
-                known->failed = known->altered = known->suspicious = (RegionSet) {};
+                known->failed = known->altered = known->suspicious = known->joined = known->together = (RegionSet) {};
 }
 
 static void read_chip(TallyUnit *chip, const Plan *plan, RecordLog *log) {

@@ -55,6 +55,25 @@ static int tell_found(Step *step, const Regions *regions, const char *code, cons
                             n, partition_regions(&regions->partition), what, region_set_count(&occupied));
 }
 
+/* What failed in one pass and not in parts stands: one pass over all of it is the test that it failed. */
+static int tell_together(Step *step, const Regions *regions, Verdict *verdict) {
+        for (unsigned first = 0, n; first < partition_regions(&regions->partition); first += n > 0 ? n : 1) {
+                char from[REGIONS_WHERE_MAX], to[REGIONS_WHERE_MAX];
+                int r;
+
+                n = partition_run(&regions->partition, &regions->together, first);
+                if (n == 0)
+                        continue;
+                r = step_finding(step, verdict, "hbm-region-failed", NULL, &(Evidence) { .has_count = true, .count = n },
+                                 "regions %u to %u (%s to %s) failed when they were tested together, and have not passed together since",
+                                 first, first + n - 1, partition_where(&regions->partition, first, from),
+                                 partition_where(&regions->partition, first + n - 1, to));
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int tell_overdue(Step *step, const Regions *regions, const Rotation *before, Verdict *verdict) {
         unsigned n = 0, n_occupied = 0, n_old = 0;
         Evidence evidence = { .has_count = true };
@@ -91,6 +110,8 @@ int hbm_overdue_tell(Step *step, const Regions *regions, const Rotation *before,
                 return 0;
 
         r = tell_failed(step, regions, before, verdict);
+        if (r >= 0)
+                r = tell_together(step, regions, verdict);
         if (r >= 0)
                 r = tell_found(step, regions, "hbm-region-altered", "had lost what a test left there", &before->altered, &regions->altered, verdict);
         if (r >= 0)

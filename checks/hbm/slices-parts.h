@@ -7,6 +7,7 @@
 #include "checks/hbm/hbm.h"
 #include "checks/hbm/in-use.h"
 #include "checks/hbm/slices.h"
+#include "checks/hbm/together.h"
 
 typedef struct Slices {
         HbmRun *run;
@@ -18,6 +19,7 @@ typedef struct Slices {
         unsigned n_queue;
         unsigned n_again;        /* the first of them failed before, were suspicious or are half written */
         unsigned room;           /* for so many there is time */
+        HbmTogether together;    /* what failed in one pass, of this and earlier scans */
         HbmLiveKnown live;
         HbmDoubt doubts[REGIONS_MAX]; /* of unproven regions */
         uint64_t guarded;        /* rows of tested regions that were left alone, in all banks of a SID */

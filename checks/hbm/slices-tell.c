@@ -85,6 +85,7 @@ int slices_conclude(Slices *slices, Verdict *ret) {
         int r;
 
         keep_suspicious(slices);
+        hbm_together_conclude(&slices->together, slices->before, &slices->regions);
         r = measure(slices);
         if (r >= 0)
                 r = tell_unproven(slices);

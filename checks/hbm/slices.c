@@ -101,6 +101,35 @@ static void queue_found(Slices *slices, const RegionSet *found, RegionSet *queue
                 }
 }
 
+/* The reads of the live rows of SID: all of them where nothing is known, else those beside one test. */
+static double live_sec(const Slices *slices, unsigned sid) {
+        unsigned looks = HBM_WATCH_LOOKS * (slices->run->n_passes + 2), rows = 0;
+
+        for (size_t i = 0; i < slices->in_use.n; i++)
+                if (slices->in_use.ranges[i].sid == sid)
+                        rows += slices->in_use.ranges[i].last - slices->in_use.ranges[i].first + 1u;
+        if (!hbm_live_known_has(&slices->live, &slices->in_use, sid))
+                return rows * slices->row_sec * (HBM_LIVE_COLUMNS + HBM_WATCH_MARKS * (HBM_WATCH_ROUNDS + looks));
+        return rows * slices->row_sec * HBM_WATCH_MARKS * looks;
+}
+
+/* Those that failed together come before all others, where they can be tested together: in part they could show nothing. */
+static void queue_together(Slices *slices, RegionSet *queued) {
+        const Partition *partition = &slices->regions.partition;
+
+        for (unsigned first = 0, n; first < partition_regions(partition); first += MAX(n, 1u)) {
+                double live = slices->in_use.n > 0 ? live_sec(slices, first / partition->n_slices) : 0;
+                RegionSet group;
+
+                n = partition_run(partition, &slices->before->together, first);
+                group = region_set_range(first, n);
+                if (slices->n_queue + n > slices->room || (slices->n_queue + n) * slices->region_sec + live > slices->allowed_sec ||
+                    region_set_meets(&group, &slices->regions.occupied))
+                        continue;
+                queue_found(slices, &group, queued);
+        }
+}
+
 /* Of all slices those before POSITION come last. Where the time ends is where the next scan begins. */
 static void choose(Slices *slices, unsigned position) {
         unsigned total = partition_regions(&slices->regions.partition);
@@ -111,6 +140,7 @@ static void choose(Slices *slices, unsigned position) {
                 if (!is_free(slices, &slices->in_use, region))
                         region_set_add(&slices->regions.occupied, region);
         if (slices->before) {
+                queue_together(slices, &queued);
                 queue_found(slices, &slices->before->failed, &queued);
                 queue_found(slices, &slices->before->altered, &queued);
                 queue_found(slices, &slices->before->suspicious, &queued);
@@ -322,6 +352,7 @@ static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
                 slices->live.doubt = run->reached;
         if (run->verdict == VERDICT_FAILED)
                 keep_failed(slices, first, n);
+        hbm_together_tested(&slices->together, &slices->regions.partition, first, n, run->verdict == VERDICT_FAILED);
         if (run->verdict != VERDICT_PASSED && slices->verdict != VERDICT_FAILED)
                 slices->verdict = run->verdict;
         return 1;
@@ -364,18 +395,6 @@ static int test_some(Slices *slices, unsigned first, unsigned *n) {
         box_later = box_of(slices, first, *n);
         slices->guarded += (unsigned) (box_later.last[HBM_ROW] - box_later.first[HBM_ROW] - (box.last[HBM_ROW] - box.first[HBM_ROW]));
         return 1;
-}
-
-/* The reads of the live rows of SID: all of them where nothing is known, else those beside one test. */
-static double live_sec(const Slices *slices, unsigned sid) {
-        unsigned looks = HBM_WATCH_LOOKS * (slices->run->n_passes + 2), rows = 0;
-
-        for (size_t i = 0; i < slices->in_use.n; i++)
-                if (slices->in_use.ranges[i].sid == sid)
-                        rows += slices->in_use.ranges[i].last - slices->in_use.ranges[i].first + 1u;
-        if (!hbm_live_known_has(&slices->live, &slices->in_use, sid))
-                return rows * slices->row_sec * (HBM_LIVE_COLUMNS + HBM_WATCH_MARKS * (HBM_WATCH_ROUNDS + looks));
-        return rows * slices->row_sec * HBM_WATCH_MARKS * looks;
 }
 
 static double used_sec(const Slices *slices) {
@@ -464,6 +483,8 @@ static void map_before(Slices *slices) {
         memset(mapped->ages, 0xff, sizeof(mapped->ages));
         mapped->failed = partition_map(&slices->before->partition, &slices->before->failed, &mapped->partition);
         mapped->altered = partition_map(&slices->before->partition, &slices->before->altered, &mapped->partition);
+        mapped->joined = partition_map(&slices->before->partition, &slices->before->joined, &mapped->partition);
+        mapped->together = partition_map(&slices->before->partition, &slices->before->together, &mapped->partition);
         mapped->suspicious = partition_map(&slices->before->partition, &slices->before->suspicious, &mapped->partition);
         slices->before = mapped;
 }
@@ -481,8 +502,10 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
         slices.before = step_rotation(run->step);
         if (slices.before && !partition_equal(&slices.before->partition, &slices.regions.partition))
                 map_before(&slices);
-        if (slices.before)
+        if (slices.before) {
                 position = slices.before->position;
+                slices.together = (HbmTogether) { .joined = slices.before->joined, .together = slices.before->together };
+        }
         if (position >= partition_regions(&slices.regions.partition))
                 return step_error(run->step, -EINVAL, "position %u is no region: there are %u", position,
                                   partition_regions(&slices.regions.partition));

@@ -135,7 +135,8 @@ static const char *wrong_with_regions(const RecordRegions *regions, Verdict verd
             regions->position >= regions->total || regions->n_tests > regions->total)
                 return "a memory is not cut into regions as it must be";
         if (!is_set(regions->occupied) || !is_set(regions->failed) || (regions->unproven && !is_set(regions->unproven)) ||
-            (regions->altered && !is_set(regions->altered)) || (regions->suspicious && !is_set(regions->suspicious)))
+            (regions->altered && !is_set(regions->altered)) || (regions->suspicious && !is_set(regions->suspicious)) ||
+            (regions->joined && !is_set(regions->joined)) || (regions->together && !is_set(regions->together)))
                 return "a set of regions is none";
         if (regions->since_usec > TIME_USEC_MAX)
                 return "the regions' times are beyond the year 9999";

@@ -215,6 +215,8 @@ static void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_member(printer, "because", regions->because);
         printer_member(printer, "altered", regions->altered);
         printer_member(printer, "suspicious", regions->suspicious);
+        printer_member(printer, "joined", regions->joined);
+        printer_member(printer, "together", regions->together);
         printer_member_always(printer, "failed", regions->failed);
         printer_key(printer, "tested");
         printer_open(printer, '[');

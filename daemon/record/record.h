@@ -114,6 +114,7 @@ typedef struct RecordRegions {
         const char *occupied;  /* left alone in this scan: they carried live data */
         const char *unproven, *because; /* "", or left alone when it was their turn: reads did not tell them from live data, and why */
         const char *altered, *suspicious; /* "", or a part of them had lost what a test left, or a row of them; not tested since */
+        const char *joined, *together; /* "", or tested in one pass that failed; or failed in one pass, and not by themselves since */
         const char *failed;    /* when they were last tested */
         size_t n_tests;
         const RecordRegionTest *tests;
@@ -585,7 +586,7 @@ typedef struct RecordKnownRegions {
         Partition partition;
         unsigned position;    /* where the next scan begins */
         uint64_t since_usec;  /* the first scan of them */
-        RegionSet occupied, failed, tested, unproven, altered, suspicious;
+        RegionSet occupied, failed, tested, unproven, altered, suspicious, joined, together;
         char because[REGIONS_REASON_MAX];
         size_t n_tests;
         RecordKnownTest tests[REGIONS_MAX]; /* disjoint, none empty; together `tested`, which has all of `failed` */

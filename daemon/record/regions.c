@@ -48,6 +48,10 @@ static int read_regions(const json_t *from, RecordKnownRegions *ret) {
                 return -EINVAL;
         if (json_object_get(from, "suspicious") && read_set(from, "suspicious", &ret->partition, &ret->suspicious) < 0)
                 return -EINVAL;
+        if (json_object_get(from, "joined") && read_set(from, "joined", &ret->partition, &ret->joined) < 0)
+                return -EINVAL;
+        if (json_object_get(from, "together") && read_set(from, "together", &ret->partition, &ret->together) < 0)
+                return -EINVAL;
         (void) snprintf(ret->because, sizeof(ret->because), "%s", text_of(from, "because"));
 
         ret->position = (unsigned) position;

@@ -238,6 +238,8 @@ static const Shape shape_regions = {
                { "because", FIELD_TEXT, .optional = true },
                { "altered", FIELD_TEXT, .optional = true, .is_valid = is_regions },
                { "suspicious", FIELD_TEXT, .optional = true, .is_valid = is_regions },
+               { "joined", FIELD_TEXT, .optional = true, .is_valid = is_regions },
+               { "together", FIELD_TEXT, .optional = true, .is_valid = is_regions },
                { "failed", FIELD_TEXT, .is_valid = is_regions },
                { "tested", FIELD_OBJECTS, .max = REGIONS_MAX, .of = &shape_region_test }),
 };

@@ -214,6 +214,10 @@ static void take_regions(Bench *bench) {
                 assert_int_equal(region_set_parse(member(content, "altered"), total, &bench->regions.altered), 0);
         if (member(content, "suspicious"))
                 assert_int_equal(region_set_parse(member(content, "suspicious"), total, &bench->regions.suspicious), 0);
+        if (member(content, "joined"))
+                assert_int_equal(region_set_parse(member(content, "joined"), total, &bench->regions.joined), 0);
+        if (member(content, "together"))
+                assert_int_equal(region_set_parse(member(content, "together"), total, &bench->regions.together), 0);
         assert_null(regions_wrong(&bench->regions));
 
         if (!bench->has_rotation)
@@ -235,6 +239,8 @@ static void take_regions(Bench *bench) {
         region_set_unite(&bench->rotation.altered, &bench->regions.altered);
         region_set_remove(&bench->rotation.suspicious, &bench->regions.tested);
         region_set_unite(&bench->rotation.suspicious, &bench->regions.suspicious);
+        bench->rotation.joined = bench->regions.joined;
+        bench->rotation.together = bench->regions.together;
 }
 
 static StepEnd scan(Bench *bench) {
@@ -411,6 +417,75 @@ static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
         assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
         assert_set(&bench->regions.tested, "0-1,22-23");
         assert_int_equal(trespasses(bench), 0);
+}
+
+/* Cells of row 3000, in region 1, that only a write of row 7000 disturbs, in region 3; and where the text goes on, others. */
+#define FAR_AGGRESSOR                                                                                           \
+        HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid0/bg2/ba1/row3000/col3/bit7, kind: coupling-idempotent, " \
+             "primitive: \"<0w1;0/1/->\", aggressor: row7000/col3/bit7}\n"
+
+static void assert_scan(Bench *bench, Verdict verdict, const char *tested, const char *failed, const char *joined, const char *together) {
+        assert_int_equal(scan(bench).verdict, verdict);
+        assert_set(&bench->regions.tested, tested);
+        assert_set(&bench->regions.failed, failed);
+        assert_set(&bench->regions.joined, joined);
+        assert_set(&bench->regions.together, together);
+}
+
+static void regions_that_failed_together_stand_until_they_pass_together(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(FAR_AGGRESSOR);
+        Rotation rotation;
+
+        allow(bench, 4);
+        assert_scan(bench, VERDICT_FAILED, "0-3", "1", "0-3", "");
+        assert_true(found_has(&bench->found, "hbm-cell", "hbm2/ch3/pc1/sid0/bg2/ba1/row3000/col3/bit7"));
+
+        /* By itself the region passes, and that is no test of it. */
+        assert_scan(bench, VERDICT_FAILED, "1,4-6", "", "", "0-3");
+        assert_int_equal(bench->found.n, 1);
+        assert_true(found_has(&bench->found, "hbm-region-failed", "trn-0/chip0"));
+        assert_scan(bench, VERDICT_FAILED, "0-3", "1", "0-3", "0-3");
+        assert_true(found_has(&bench->found, "hbm-cell", "hbm2/ch3/pc1/sid0/bg2/ba1/row3000/col3/bit7"));
+
+        /* Where there is no time for all of them, or a job has one, others are tested, and the failure stands. */
+        rotation = bench->rotation;
+        allow(bench, 3);
+        assert_scan(bench, VERDICT_FAILED, "1,7-8", "", "", "0-3");
+        bench->rotation.position = 0;
+        assert_scan(bench, VERDICT_FAILED, "0-2", "", "", "0-3");
+        bench->rotation.position = 9;
+        allow(bench, 4.71);
+        control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: \"0:7000-7000\"}");
+        assert_scan(bench, VERDICT_FAILED, "9-12", "", "", "0-3");
+        assert_true(found_has(&bench->found, "hbm-region-failed", "trn-0/chip0"));
+        control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: none}");
+
+        /* Also where the plan cuts otherwise. */
+        bench->rotation = rotation;
+        bench->parameters.slices = 16;
+        allow(bench, 8);
+        assert_scan(bench, VERDICT_FAILED, "0-7", "2", "0-7", "0-7");
+        bench->rotation = rotation;
+        bench->parameters.slices = 8;
+        allow(bench, 4);
+
+        control(bench, CONTROL_HEAL, "all");
+        assert_scan(bench, VERDICT_PASSED, "0-3", "", "", "");
+        assert_scan(bench, VERDICT_PASSED, "7-10", "", "", "");
+}
+
+/* Another region that fails by itself explains nothing of the one that does not. */
+static void what_fails_alone_does_not_clear_what_fails_together(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(FAR_AGGRESSOR
+                        "  - {at: trn-0/chip0/hbm1/ch3/pc1/sid0/bg2/ba1/row5000/col12/bit77, kind: stuck-at, value: 1}\n");
+
+        allow(bench, 4);
+        assert_scan(bench, VERDICT_FAILED, "0-3", "1-2", "0-3", "");
+        assert_scan(bench, VERDICT_FAILED, "1-2,4-5", "2", "1-2", "0-3");
+        control(bench, CONTROL_HEAL, "trn-0/chip0/hbm1");
+        assert_scan(bench, VERDICT_FAILED, "0-3", "1", "0-3", "0-3");
+        control(bench, CONTROL_HEAL, "all");
+        assert_scan(bench, VERDICT_PASSED, "0-3", "", "", "");
 }
 
 static void places_are_exact_in_odd_slices(void **state) {
@@ -1531,6 +1606,8 @@ int main(void) {
                 cmocka_unit_test(time_is_kept),
                 cmocka_unit_test(time_is_kept_beside_live_data),
                 cmocka_unit_test(a_fault_is_found_by_the_scan_that_reaches_it),
+                cmocka_unit_test(regions_that_failed_together_stand_until_they_pass_together),
+                cmocka_unit_test(what_fails_alone_does_not_clear_what_fails_together),
                 cmocka_unit_test(places_are_exact_in_odd_slices),
                 cmocka_unit_test(a_slice_names_the_address_that_the_whole_chip_names),
                 cmocka_unit_test(what_has_no_place_fails_all_that_was_tested),

@@ -206,6 +206,17 @@ static void regions_must_agree_with_themselves(void **state) {
         region_set_add(&regions.altered, 1);
         assert_non_null(regions_wrong(&regions));
 
+        /* What failed together may have been tested in this scan or not, but it exists. */
+        regions = good;
+        regions.joined = region_set_range(0, 6);
+        regions.together = region_set_range(4, 2);
+        assert_null(regions_wrong(&regions));
+        region_set_add(&regions.joined, 6);
+        assert_non_null(regions_wrong(&regions));
+        regions.joined = (RegionSet) {};
+        region_set_add(&regions.together, 200);
+        assert_non_null(regions_wrong(&regions));
+
         regions = good;
         regions_add_reason(&regions, "none");
         assert_non_null(regions_wrong(&regions));

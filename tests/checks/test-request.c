@@ -124,7 +124,7 @@ static void test_what_earlier_scans_did_is_read(void **state) {
         _cleanup_free_ char *error = NULL;
         const Rotation *rotation;
 
-        assert_int_equal(read_line(OF("41", "86400", "12\",\"altered\":\"50\",\"suspicious\":\"51", "[[\"0-5,12\",60],[\"6-8\",3600]]"), &request, &error), 0);
+        assert_int_equal(read_line(OF("41", "86400", "12\",\"altered\":\"50\",\"suspicious\":\"51\",\"joined\":\"52\",\"together\":\"53", "[[\"0-5,12\",60],[\"6-8\",3600]]"), &request, &error), 0);
         assert_null(request_rotation(&request, "us0-1/chip3:hbm", "S4")); /* another chip sits there now */
         assert_null(request_rotation(&request, "us0-1/chip4:hbm", "S3"));
         rotation = request_rotation(&request, "us0-1/chip3:hbm", "S3");
@@ -137,6 +137,8 @@ static void test_what_earlier_scans_did_is_read(void **state) {
                 assert_int_equal(region_set_has(&rotation->failed, region), region == 12);
                 assert_int_equal(region_set_has(&rotation->altered, region), region == 50);
                 assert_int_equal(region_set_has(&rotation->suspicious, region), region == 51);
+                assert_int_equal(region_set_has(&rotation->joined, region), region == 52);
+                assert_int_equal(region_set_has(&rotation->together, region), region == 53);
         }
 }
 
@@ -146,6 +148,7 @@ static void test_what_no_scan_can_have_done_is_refused(void **state) {
                 OF("18446744073709551616", "1", "", "[]"),             OF("0", "-1", "", "[]"),   OF("0", "2147483648", "", "[]"),
                 OF("0", "1", "96", "[]"), OF("0", "1", "5", "[]"),     OF("0", "1", "5-", "[]"),  OF("0", "1", "", "7"),
                 OF("0", "1", "\",\"suspicious\":\"96", "[]"), OF("0", "1", "\",\"altered\":\"5-", "[]"),
+                OF("0", "1", "\",\"joined\":\"96", "[]"), OF("0", "1", "\",\"together\":\"5-", "[]"),
                 OF("0", "1", "", "[7]"),  OF("0", "1", "", "[[\"1\"]]"), OF("0", "1", "", "[[1,1]]"), OF("0", "1", "", "[[\"1\",-1]]"),
                 OF("0", "1", "", "[[\"96\",1]]"), OF("0", "1", "", "[[\"1-3\",1],[\"3\",2]]"), OF("0", "1", "", "[[\"1\",1,1]]"),
                 ROTATION("us0-1/chip3:hbm", "", "0", "1", "", "[]"),   ROTATION("us0-1/chip3:hbm", "sid 9999 row 1/1", "0", "1", "", "[]"),

@@ -192,6 +192,39 @@ expect 0 "and for scans in service, though a job takes its rows" assayctl scan t
 expect 0 "so that the hook has the same answer" assayctl gate trn-0/chip6
 use "$1" '{at: trn-0/chip6, rows: none}'
 
+# A cell that only a row of another region disturbs fails where both are tested in one pass, and that is what clears it.
+expect 0 "all memory is tested at once" assayctl scan trn-0/chip7 --plan whole
+couple() {
+        "$1/sim/assay-sim" inject --socket "$stage/sim.socket" \
+                '{at: trn-0/chip7/hbm2/ch2/pc1/sid2/bg0/ba0/row11598/col3/bit7, kind: coupling-idempotent, primitive: "<0w1;0/1/->", aggressor: row10000/col3/bit7}' >/dev/null
+}
+couple "$1"
+for _ in $(seq 6); do assayctl scan trn-0/chip7 --plan infleet >/dev/null 2>&1 || break; done
+expect 1 "regions that failed in one pass" assayctl gate trn-0/chip7
+for i in 1 2 3; do
+        expect 1 "stand, scan $i" assayctl scan trn-0/chip7 --plan infleet
+        has "hbm-"
+        expect 1 "for the hook, too" assayctl gate trn-0/chip7
+        expect 1 "and for the regions" assayctl coverage trn-0/chip7 --plan infleet
+done
+"$1/sim/assay-sim" heal trn-0/chip7 --socket "$stage/sim.socket" >/dev/null
+expect 0 "one pass over them clears them" assayctl scan trn-0/chip7 --plan infleet
+expect 0 "for the hook, too" assayctl gate trn-0/chip7
+expect 0 "and for the regions" assayctl coverage trn-0/chip7 --plan infleet
+couple "$1"
+for _ in $(seq 12); do [[ $(assayctl scan trn-0/chip7 --plan infleet 2>/dev/null) == *"fail: hbm-region-failed"* ]] && break; done
+expect 1 "they stand again" assayctl gate trn-0/chip7
+"$1/sim/assay-sim" heal trn-0/chip7 --socket "$stage/sim.socket" >/dev/null
+use "$1" '{at: trn-0/chip7, rows: "2:10000-10000"}'
+expect 1 "also while a job has one of them" assayctl scan trn-0/chip7 --plan infleet
+has "hbm-region-failed"
+use "$1" '{at: trn-0/chip7, rows: none}'
+expect 0 "all memory is tested at once" assayctl scan trn-0/chip7 --plan whole
+use "$1" '{at: trn-0/chip7, rows: "2:10000-10000"}'
+expect 0 "which clears them, too" assayctl scan trn-0/chip7 --plan infleet
+expect 0 "so that the hook has the same answer" assayctl gate trn-0/chip7
+use "$1" '{at: trn-0/chip7, rows: none}'
+
 # Nor by a repair, which tests memory and no more, and not that as production does.
 "$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/core3/sbuf/part40/row12/bit3, kind: stuck-at, value: 1}' >/dev/null
 printf 'plan: chip\nsummary: memory on the chip\nstage: PREFLIGHT\nsteps:\n  - check: sram\ncoverage:\n  sram_bytes_tested: 1\n' >"$stage/plans/chip.yaml"

@@ -254,6 +254,37 @@ static void what_was_found_untested_is_carried_on(void **state) {
         }
 }
 
+/* Only the scan knows which regions it tested in one pass: what it says of those that failed together is what is known. */
+static void what_failed_together_is_as_the_newest_scan_says(void **state) {
+        static const struct {
+                const char *tested, *joined, *together;
+        } scans[] = { { "0-21", "0-21", "" }, { "5,22-42", "", "0-21" }, { NULL, "", "0-21" }, { "0-21", "30-31", "" }, { NULL, "30-31", "" } };
+        RecordKnownRegions before = { .serial = "A1", .step = "hbm", .since_usec = HOUR };
+        RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000002", .finished_usec = 2 * HOUR };
+
+        assert_int_equal(partition_parse("sid 3 row 16384/32", &before.partition), 0);
+        for (size_t i = 0; i < ELEMENTS(scans); i++) {
+                Regions now = { .partition = before.partition };
+                json_auto_t *told = NULL;
+                RecordRegions *facts;
+
+                if (scans[i].tested) {
+                        assert_int_equal(region_set_parse(scans[i].tested, 96, &now.tested), 0);
+                        assert_int_equal(region_set_parse(scans[i].joined, 96, &now.joined), 0);
+                        assert_int_equal(region_set_parse(scans[i].together, 96, &now.together), 0);
+                }
+                assert_int_equal(rotation_facts(&before, scans[i].tested ? &now : NULL, "A1", &run, &facts), 0);
+                assert_string_equal(facts->joined, scans[i].joined);
+                assert_string_equal(facts->together, scans[i].together);
+                assert_int_equal(region_set_parse(facts->joined, 96, &before.joined), 0);
+                assert_int_equal(region_set_parse(facts->together, 96, &before.together), 0);
+                rotation_facts_free(facts);
+                told = rotation_to_request(&before, "us0-1/chip3:hbm", 3 * HOUR);
+                assert_string_equal(json_string_value(json_object_get(told, "joined")), scans[i].joined);
+                assert_string_equal(json_string_value(json_object_get(told, "together")), scans[i].together);
+        }
+}
+
 static void a_worker_is_told_ages(void **state) {
         RecordKnownRegions *before = first_scan("A1");
         json_auto_t *told = rotation_to_request(before, "us0-1/chip3:hbm", 3 * HOUR);
@@ -317,6 +348,7 @@ int main(void) {
                 cmocka_unit_test(regions_cut_otherwise_keep_what_failed),
                 cmocka_unit_test(what_is_not_proven_is_carried_on),
                 cmocka_unit_test(what_was_found_untested_is_carried_on),
+                cmocka_unit_test(what_failed_together_is_as_the_newest_scan_says),
                 cmocka_unit_test(a_worker_is_told_ages),
                 cmocka_unit_test(what_cannot_be_read_begins_anew),
         };
