@@ -121,8 +121,7 @@ typedef struct RecordRegions {
 } RecordRegions;
 
 typedef struct RecordStep {
-        const char *name;  /* in the plan */
-        const char *check; /* the word */
+        const char *name, *check; /* in the plan; the word */
         Verdict verdict;
         Reason reason;
         const char *message; /* NULL: none */
