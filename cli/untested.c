@@ -179,7 +179,9 @@ static const char *action_of(const ViewUntested *untested, const char *otherwise
                 [REASON_BUDGET]   = "raise the budget",
         };
 
-        return untested->why >= 0 && untested->why < _REASON_MAX && actions[untested->why] ? actions[untested->why] : otherwise;
+        if (untested->why >= 0 && untested->why < _REASON_MAX && actions[untested->why])
+                return actions[untested->why];
+        return is_out_of_reach(untested) ? "see to server" : otherwise;
 }
 
 static bool has_untested_steps(const View *view) {
@@ -219,7 +221,7 @@ static int group_rows_of(const Outcome *outcome, const View *view, Groups *group
 
                 if (is_told_before(view, i))
                         continue;
-                wanted.action = action_of(untested, wanted.is_away ? "see to server" : more_to_scan(outcome, view));
+                wanted.action = action_of(untested, more_to_scan(outcome, view));
                 for (size_t k = i; k < view->n_untested; k++)
                         wanted.most += strcmp(view->untested[k].reason, untested->reason) == 0;
                 wanted.least = wanted.most;
@@ -287,7 +289,7 @@ static int add_row_of_all(Table *table, const Outcome *outcome, const View *view
         is_away = all && is_out_of_reach(sole);
         (void) snprintf(what, sizeof(what), "%s%s", sole->reason, is_away ? "; is it on, its name right in assayd.yaml, its simulator up?" : "");
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-",
-                                                   action_of(sole, is_away ? "see to server" : "scan again"), "-", what });
+                                                   action_of(sole, "scan again"), "-", what });
 }
 
 /* A server that left when this chip was still before its first test: the row of the others tells of it, too. */
@@ -320,4 +322,47 @@ int untested_add_rows(Table *table, const Outcome *outcome) {
         for (size_t i = 0; r >= 0 && i < groups.n; i++)
                 r = add_row(table, &groups.groups[i]);
         return r;
+}
+
+/* ---- of one record ---- */
+
+/* Whether who asked for the scan left out what this part is tested with. */
+static bool was_asked_for_alone(const View *view) {
+        json_t *steps = json_object_get(json_object_get(view->statement, "predicate"), "steps"), *step;
+        double chips, unused;
+        char name[96];
+        size_t i;
+
+        for (i = 0; i < view->n_untested; i++)
+                if (view->untested[i].why == REASON_NOT_REQUESTED)
+                        return true;
+        json_array_foreach(steps, i, step) {
+                (void) snprintf(name, sizeof(name), "%s_chips_not_requested", json_string_value(json_object_get(step, "check")) ?: "");
+                view_measured(view, name, &chips, &unused);
+                if (chips > 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_asked_before(const View *view, size_t index, const char *action, const char *otherwise) {
+        for (size_t i = 0; i < index; i++)
+                if (!is_told_before(view, i) && strcmp(action_of(&view->untested[i], otherwise), action) == 0)
+                        return true;
+        return false;
+}
+
+void untested_print_actions(const View *view) {
+        const char *otherwise = was_asked_for_alone(view) ? "scan whole server" : "scan again";
+
+        if (!has_nothing_but_gaps(view))
+                return;
+        if (view->n_untested == 0)
+                say(stdout, "To do: %s\n", otherwise);
+        for (size_t i = 0; i < view->n_untested; i++) {
+                const char *action = action_of(&view->untested[i], otherwise);
+
+                if (!is_told_before(view, i) && !is_asked_before(view, i, action, otherwise))
+                        say(stdout, "To do: %s\n", action);
+        }
 }

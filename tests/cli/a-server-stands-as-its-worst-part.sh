@@ -77,8 +77,12 @@ YAML
 expect 0 "all links and adapters of a server" assayctl scan us0-0 --plan between
 expect 2 "two chips of it, with one link" assayctl scan us0-0/chip5 us0-0/chip6 --plan between
 has "Not tested: efa on us0-0/chip5-6 (14 adapters of the server that were not asked for)"
+last=$(grep -o 'assayctl verify [0-9]*' "$out" | grep -o '[0-9]*$')
 gates 0 "PASSED: us0-0/chip5: " "take no pass away" us0-0/chip5
 gates 0 "PASSED: us0-0: 16 chips passed" "nor from the server" us0-0
+expect 0 "and the record of one says what is to be done" assayctl explain $((last - 1))
+has "To do: scan whole server"
+! grep -q "scan again" "$out" || bad "and something else"
 expect 2 "two chips of it, with none" assayctl scan us0-0/chip5 us0-0/chip15 --plan between
 gates 0 "PASSED: us0-0/chip5: " "do neither" us0-0/chip5
 "$1/sim/assay-sim" inject '{at: us0-0/chip5/nic5, kind: nic-counter-stuck}' --socket "$stage/sim.socket" >/dev/null || bad "no fault"

@@ -44,6 +44,8 @@ expect 1 "the failure that was found before still stands" assayctl gate trn-0
 expect 2 "a chip that had passed is not known" assayctl gate trn-0/chip15
 has "INCONCLUSIVE: trn-0/chip15: not tested: rounding, identity, collective ($stage/sim.socket does not answer: "
 has ". Next: assayctl explain "
+expect 0 "and there is what to do" assayctl explain "$(assayctl verdict trn-0/chip15 --json | jq .record)"
+[ "$(tail -n 1 "$out")" = "To do: see to server" ] || bad "not at its end"
 expect 0 "the list of targets tells" assayctl targets
 grep -Eq '^trn-0 +Trn2 +unreachable +FAILED$' "$out" || bad "otherwise"
 kill "$stage_daemon_pid"
