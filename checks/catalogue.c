@@ -586,10 +586,10 @@ static const CatalogueEntry entries[] = {
           "The port finds no plug in its socket. The finding names the port where the cable comes from.",
           "Plug in the cable from there and scan again. If the port still sees nothing, try another cable, then replace the tray." },
         { "link-frames", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
-          "a port hands out frames that nobody sent to it",
-          "What the port received is not what any port of the scan sent into a link just then: frames of nobody, of earlier, of the port "
-          "itself, or without end. Programs would take them for answers.",
-          "Reset the chip and scan it again. If the port still makes up frames, replace the tray, then that of the far end." },
+          "a port hands out other frames than were sent to it",
+          "What the port hands out is not what a port of the scan sent into the link just then: frames of nobody, of earlier, of the port "
+          "itself, or without end, which programs would take for answers; or none, though the link carries all else, and programs would wait.",
+          "Reset the chip and scan it again. If the frames are still not those that were sent, replace the tray, then that of the far end." },
         { "link-serial", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
           "a cable tells a serial number that it should not have here",
           "The two ends of a cable tell different serial numbers, or two cables the same one; or the cable is another than the topology file "

@@ -139,7 +139,7 @@ const FaultKind frame_kinds[] = {
                         {}
                 },
                 .is_shared        = true,
-                .codes            = FAULT_CODES("link-frames", "link-down"),
+                .codes            = FAULT_CODES("link-frames"),
         },
         {}
 };

@@ -3,6 +3,7 @@
 /* What one port is worth by its cable: whom it hears, and what stands on the plug. */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,37 @@ int judge_cable(Judged *judged) {
                             is_one_way(judged) ? ", in one direction only" : "", from, judged->far_text, advice);
 }
 
+/* ---- who is heard nowhere ---- */
+
+/* All payload came through and the link never went down, so it carries frames as well; and the far end sent them all. */
+static bool is_carried(const Judged *judged, const Port *far) {
+        const Port *port = judged->port;
+
+        return port->heard == HEARD_NOTHING && port->payload.n_moved > 0 && port->payload.n_blocked == 0 && port->before.up && port->after.up &&
+               !judged_retrained(judged) && port->ladder.n_asked > 0 && port->ladder.n_down == 0 && far->n_sent > 0 && !far->unsent;
+}
+
+/* Frames of payload count, too. One that comes twice may count twice: where any did, the counter proves nothing. */
+static bool has_counted(const Judged *judged, const Port *far) {
+        const Port *port = judged->port;
+        uint64_t moved = port->after.frames_received - port->before.frames_received;
+
+        return port->payload.replays == 0 && moved <= UINT32_MAX && moved >= judged_payload_frames(judged) + far->n_sent;
+}
+
+static int judge_kept(Judged *judged, const Port *far) {
+        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .far_end = judged->far_text };
+
+        if (has_counted(judged, far))
+                return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence,
+                                    "the port counts the %" PRIu64 " frames that %s sent as received and hands out none of them; all payload comes through",
+                                    far->n_sent, judged->far_text);
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence,
+                            "the port neither counts nor hands out the %" PRIu64 " frames that %s says it sent, and all payload comes through: one of the "
+                            "two ports drops frames", far->n_sent, judged->far_text);
+}
+
 int judge_nowhere(Judged *judged) {
         Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = judged_replaceable(judged) };
         const Port *far = fabric_port(judged->fabric, judged->far);
@@ -84,7 +116,8 @@ int judge_nowhere(Judged *judged) {
         if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up) || !judged_hears(judged))
                 return 0;
         if (far->heard == HEARD_PORT && port_id_equal(far->from, judged->id))
-                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
+                return is_carried(judged, far) ? judge_kept(judged, far) :
+                       step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
                                     "in one direction only: %s hears this port, and nothing of what it sends arrives here",
                                     judged->far_text);
 

@@ -54,3 +54,5 @@ int judge_counters(Judged *judged);
 /* ---- traffic.c ---- */
 
 int judge_traffic(Judged *judged);
+/* Frames that the payload which arrived is made of, none of them counted twice. */
+uint64_t judged_payload_frames(const Judged *judged);

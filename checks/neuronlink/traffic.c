@@ -88,9 +88,13 @@ int fabric_move_payload(Fabric *fabric) {
         return r;
 }
 
+uint64_t judged_payload_frames(const Judged *judged) {
+        return judged->port->payload.n_moved * (MOVE_BYTES / WIRE_FRAME_MAX);
+}
+
 /* Frames of all moves that the lanes' errors spoil on average, each on its own. */
 static double expected_replays(const Judged *judged) {
-        double n_frames = (double) judged->port->payload.n_moved * MOVE_BYTES / WIRE_FRAME_MAX, spoilt = 0;
+        double n_frames = (double) judged_payload_frames(judged), spoilt = 0;
         unsigned width = link_port_width(judged->id.port);
 
         for (unsigned l = 0; l < width; l++) {
@@ -150,7 +154,7 @@ static int say_replays(Judged *judged, double expected) {
 
         return step_finding(judged->fabric->step, judged->verdict, "link-bandwidth", &judged->where, &evidence,
                             "%" PRIu64 " frames of %" PRIu64 " had to be sent again, and the errors of its lanes explain %.3g; from %s",
-                            payload->replays, payload->n_moved * MOVE_BYTES / WIRE_FRAME_MAX, expected, judged->far_text);
+                            payload->replays, judged_payload_frames(judged), expected, judged->far_text);
 }
 
 int judge_traffic(Judged *judged) {

@@ -567,6 +567,70 @@ static void test_too_few_bits_for_the_promised_ratio_are_refused(void **state) {
         assert_int_equal(rehearsal_run(step, &verdict), -EINVAL);
 }
 
+/* ---- frames that do not come out, though all payload does ---- */
+
+typedef enum Kept {
+        KEPT_COUNTED,
+        KEPT_UNCOUNTED,
+        KEPT_DOWN_ONCE, /* while the ends are asked again and again */
+        KEPT_UNSENT,    /* the far end could not send them */
+        _KEPT_MAX,
+} Kept;
+
+static Kept kept_as;
+
+static unsigned n_statuses;
+
+static void tell_otherwise(WireLinkStatus *status) {
+        n_statuses++;
+        if (kept_as == KEPT_UNCOUNTED && n_statuses > 1)
+                status->frames_received -= 2;
+        if (kept_as == KEPT_DOWN_ONCE && n_statuses == 20)
+                status->up = 0, status->width = 0, status->lane_gbps = 0;
+}
+
+static void keep_frames(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        bool at_port = server == step->own && command->chip == 6 && command->unit == LINK_Y_PLUS;
+
+        if (at_port && command->type == COMMAND_LINK_RECEIVE)
+                *completion = (WireCompletion) { .status = STATUS_NRT_QUEUE_EMPTY };
+        if (at_port && command->type == COMMAND_LINK_STATUS)
+                tell_otherwise((WireLinkStatus *) (void *) out);
+        if (server == step->own && command->chip == 10 && command->unit == LINK_Y_MINUS && command->type == COMMAND_LINK_SEND &&
+            kept_as == KEPT_UNSENT)
+                *completion = (WireCompletion) { .status = STATUS_NRT_HW_ERROR };
+}
+
+/* It is the port, or the other, and no cable; unless the link was down at any time. */
+static void test_frames_alone_that_do_not_arrive_order_no_cable(void **state) {
+        static const struct {
+                const char *code, *says;
+        } expected[_KEPT_MAX] = {
+                [KEPT_COUNTED]   = { "link-frames", "counts the 2 frames that us0-1/chip10/link-y- sent as received and hands out none" },
+                [KEPT_UNCOUNTED] = { "link-frames", "neither counts nor hands out the 2 frames that us0-1/chip10/link-y- says it sent" },
+                [KEPT_DOWN_ONCE] = { "link-down", "in one direction only" },
+                [KEPT_UNSENT]    = { "link-down", "in one direction only" },
+        };
+
+        for (unsigned i = 0; i < _KEPT_MAX; i++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "neuronlink", "us0-1");
+                Verdict verdict = _VERDICT_INVALID;
+
+                kept_as = (Kept) i;
+                n_statuses = 0;
+                step->rewrite = keep_frames;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                if (step->n_said != 1 || strcmp(step->said[0].code, expected[i].code) != 0 || !strstr(step->said[0].message, expected[i].says))
+                        rehearsal_print(step);
+                assert_int_equal(step->n_said, 1);
+                assert_string_equal(step->said[0].at, "us0-1/chip6/link-y+");
+                assert_string_equal(step->said[0].code, expected[i].code);
+                assert_non_null(strstr(step->said[0].message, expected[i].says));
+                assert_int_equal(strncmp(step->said[0].replaceable, "cable", 5) == 0, strcmp(expected[i].code, "link-down") == 0);
+                assert_int_equal(step->parts[6], VERDICT_FAILED);
+        }
+}
+
 static LinkFrame kept;
 
 static void hand_out_the_first(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
@@ -627,6 +691,7 @@ int main(void) {
                 cmocka_unit_test(test_a_server_where_nobody_answers_cannot_be_judged),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
                 cmocka_unit_test(test_a_frame_of_an_earlier_scan_does_not_count),
+                cmocka_unit_test(test_frames_alone_that_do_not_arrive_order_no_cable),
                 cmocka_unit_test(test_long_runs_do_not_fail_good_lanes),
                 cmocka_unit_test(test_a_lane_at_the_limit_is_found_as_surely_as_promised),
                 cmocka_unit_test(test_without_budget_for_more_an_undecided_lane_is_not_judged),

@@ -476,8 +476,8 @@ static const FaultCase fault_cases[] = {
         { "{at: us0-1/chip5/link-y-, kind: frames-false, mode: endless}", { { "link-frames", "us0-1/chip5/link-y-", "without end" } } },
         { "{at: us0-1/chip5/link-x+, kind: frames-false, mode: after}",
           { { "link-frames", "us0-1/chip5/link-x+", "after the one that was sent" } } },
-        { "{at: us0-1/chip5/link-y+, kind: frames-false, mode: none}", { { "link-down", "us0-1/chip5/link-y+", "in one direction only" } } },
-        { "{at: us0-1/chip5/link-z+, kind: frames-false, mode: none}", { { "link-down", "us0-1/chip5/link-z+", "in one direction only" } } },
+        { "{at: us0-1/chip5/link-y+, kind: frames-false, mode: none}", { { "link-frames", "us0-1/chip5/link-y+", "counts the 2 frames that us0-1/chip9/link-y- sent" } } },
+        { "{at: us0-1/chip5/link-z+, kind: frames-false, mode: none}", { { "link-frames", "us0-1/chip5/link-z+", "counts the 2 frames that us0-2/chip5/link-z- sent" } } },
         { "{at: us0-0/chip5/link-z+, kind: frames-false, mode: endless}", { } }, /* told where it is */
         { "{at: us0-1/chip5/link-z+, kind: cable-serial, of: us0-3/chip10/link-z+}",
           { { "link-serial", "us0-1/chip5/link-z+", "two ends of this cable" } } },
