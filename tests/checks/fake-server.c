@@ -231,11 +231,11 @@ static bool misbehave(Server *server, const Connection *connection, WireBatch *a
 
         if (own && (fault == FAKE_HANG || fault == FAKE_HANG_PARTLY || fault == FAKE_HANG_FROM_START || fault == FAKE_HANG_ALONE))
                 return false;
-        if ((fault == FAKE_HANG_ALL && server->stricken) || (own && is_late(server, FAKE_HANG_LATER)))
+        if ((fault == FAKE_HANG_ALL && server->spoken != 0) || (own && is_late(server, FAKE_HANG_LATER)))
                 return false;
         if (own && is_late(server, FAKE_GARBLED_LATER))
                 answer->sequence++;
-        if ((own && fault == FAKE_WRONG_SEQUENCE) || (fault == FAKE_GARBLED_ALL && server->stricken))
+        if ((own && fault == FAKE_WRONG_SEQUENCE) || (fault == FAKE_GARBLED_ALL && server->spoken != 0))
                 answer->sequence++;
         if (own && fault == FAKE_SHORT_ANSWER)
                 *n_bytes -= 8;

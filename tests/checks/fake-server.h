@@ -16,7 +16,7 @@ typedef enum FakeFault {
         FAKE_HANG,         /* the chip says nothing from its first own batch on */
         FAKE_HANG_PARTLY,  /* the same, but it still answers over the server's connection */
         FAKE_HANG_FROM_START, /* over no connection at all */
-        FAKE_HANG_ALL,     /* nothing answers any more once a chip was spoken to */
+        FAKE_HANG_ALL,     /* nothing answers any more once any chip was spoken to */
         FAKE_HANG_ALONE,   /* as FAKE_HANG, and the server has no other chip that answers */
         FAKE_SILENT_ONCE,  /* over the server's connection, to the first question to it */
         FAKE_SILENT_AT_TIMES, /* … and to every twentieth after that */
@@ -26,7 +26,7 @@ typedef enum FakeFault {
         FAKE_TOO_MANY_BYTES,
         FAKE_SAYS_NOTHING, /* the attributes of the chip are there, over all connections, and empty */
         FAKE_SAYS_NOTHING_ALL, /* those of all chips */
-        FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once a chip was spoken to */
+        FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once any chip was spoken to */
         FAKE_REFUSES_ALL,  /* whatever the chip is asked over the server's connection is refused, as if it were a claim */
         FAKE_HANG_LATER,   /* the chip says nothing any more behind the batch in which it was first told to do something */
         FAKE_GARBLED_LATER, /* the same, and over its own connections what it says makes no sense */
