@@ -130,6 +130,7 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .n_servers = n,
                 .servers = unit->servers,
                 .twin = unit->twin.server[0] ? &unit->twin : NULL,
+                .n_twin_servers = unit->n_twin_servers,
                 .topology = unit->scan->request->topology,
                 .parameters = planned->parameters,
                 .seed = request_step_seed(unit->scan->request, planned->name),

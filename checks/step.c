@@ -127,6 +127,10 @@ const Location *step_twin(const Step *step) {
         return step->settings.twin;
 }
 
+unsigned step_twin_servers(const Step *step) {
+        return step->settings.n_twin_servers;
+}
+
 const Topology *step_topology(const Step *step) {
         return step->settings.topology;
 }

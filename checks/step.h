@@ -44,6 +44,8 @@ double step_temperature(const Step *step, const char *server, unsigned chip);
 
 /* Of a chip: another of the scan, on another server, that told the same serial number before the first step; NULL: there is none. */
 const Location *step_twin(const Step *step);
+/* Of a chip: how many other servers of the scan told the serial numbers of all their chips before the first step, so that a twin there would be known. */
+unsigned step_twin_servers(const Step *step);
 
 /* What the operator says of the wiring; NULL: servers are named by their place (topology.h). */
 const Topology *step_topology(const Step *step);
@@ -136,6 +138,7 @@ typedef struct StepSettings {
         size_t n_servers;
         const StepServer *servers;  /* the unit's own first; borrowed, as all pointers here */
         const Location *twin;       /* NULL: there is none */
+        unsigned n_twin_servers;
         const Topology *topology;   /* may be NULL */
         const void *parameters;
         uint64_t seed;

@@ -64,20 +64,40 @@ static void describe_server(const Unit *unit, size_t index, StepServer *ret) {
         }
 }
 
+/* Whether a chip of SERVER carries SERIAL: its number, or -1. *ret_all: all its chips have told theirs. */
+static int find_serial(const ScanServer *server, const char *serial, bool *ret_all) {
+        int found = -1;
+
+        *ret_all = true;
+        for (unsigned chip = 0; chip < CHIPS; chip++) {
+                const char *other = server->inventory.chips[chip].serial;
+
+                *ret_all = *ret_all && other[0];
+                if (found < 0 && strcmp(other, serial) == 0)
+                        found = (int) chip;
+        }
+        return found;
+}
+
 /* Chips of one server see each other's serial numbers, those of several do not. */
 static void find_twin(Unit *unit) {
         const char *serial = unit->scan->servers[unit->server].inventory.chips[unit->chip].serial;
 
         unit->twin = (Location) {};
+        unit->n_twin_servers = 0;
         for (size_t s = 0; s < unit->scan->n_servers && serial[0]; s++) {
                 const ScanServer *server = &unit->scan->servers[s];
+                bool all;
+                int chip;
 
-                for (unsigned chip = 0; chip < CHIPS && s != unit->server; chip++)
-                        if (strcmp(server->inventory.chips[chip].serial, serial) == 0) {
-                                memcpy(unit->twin.server, server->target->name, sizeof(unit->twin.server));
-                                (void) location_append(&unit->twin, LOCATION_CHIP, chip);
-                                return;
-                        }
+                if (s == unit->server)
+                        continue;
+                chip = find_serial(server, serial, &all);
+                unit->n_twin_servers += all;
+                if (chip < 0 || unit->twin.server[0])
+                        continue;
+                memcpy(unit->twin.server, server->target->name, sizeof(unit->twin.server));
+                (void) location_append(&unit->twin, LOCATION_CHIP, (unsigned) chip);
         }
 }
 

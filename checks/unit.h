@@ -67,6 +67,7 @@ struct Unit {
         size_t n_line;
         StepServer servers[TARGET_SERVERS_MAX];
         Location twin; /* see step_twin(); no server: there is none */
+        unsigned n_twin_servers;
 };
 
 /* ---- unit.c ---- */

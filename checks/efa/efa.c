@@ -72,6 +72,28 @@ static int note_chip(Round *round, unsigned chip, const Location *where) {
         return r;
 }
 
+/* Other servers that an adapter answers on. */
+static unsigned count_others(const Round *round) {
+        unsigned n = 0;
+
+        for (size_t h = 1; h < round->hosts.n; h++)
+                n += (round_answering(round) >> (h * CHIPS) & OWN_ADAPTERS) != 0;
+        return n;
+}
+
+/* What only flows between servers show is not cleared by a scan of one server alone. */
+static int note_with_servers(Round *round, unsigned chip, const Location *where) {
+        unsigned n = count_others(round);
+        int r;
+
+        if (n == 0)
+                return 0;
+        r = step_note(round->step, "efa_tested_with_servers", n, "{server}", where);
+        if (r >= 0 && round->verdicts[chip] == VERDICT_FAILED && round->with_servers >> chip & 1)
+                r = step_note(round->step, "efa_found_with_servers", n, "{server}", where);
+        return r;
+}
+
 static int note_order(Round *round) {
         uint64_t n_ordered = samples_of(round->reorder, REORDER_BUCKETS), n_timed = samples_of(round->latency, LATENCY_BUCKETS);
         const struct {
@@ -150,6 +172,8 @@ static int report(Round *round, Verdict *ret) {
                         r = round_judge_counters(round, c);
                 if (r >= 0)
                         r = note_chip(round, c, &where);
+                if (r >= 0)
+                        r = note_with_servers(round, c, &where);
                 worst = MAX(worst, round->verdicts[c]); /* passed, warned, failed */
                 if (r >= 0)
                         r = end_part(round, c, &where);

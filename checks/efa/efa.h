@@ -79,6 +79,7 @@ typedef struct Round {
         AdapterSet single;   /* it sprays over one path only */
         AdapterSet blamed[_WRONG_MAX];    /* of all servers, by the ledger */
         AdapterSet explained[_WRONG_MAX]; /* by single paths of the adapter */
+        AdapterSet with_servers; /* own ones: something was found of them that flows within the server do not show */
         AdapterSet open;     /* own ones: what was wrong between it and a single other one may be of either end */
         Verdict verdicts[CHIPS];
         Verdict fabric; /* what is nobody's adapter */
@@ -160,6 +161,8 @@ bool round_suspects_paths(const Round *round);
 uint64_t late_limit(uint64_t n);
 /* As ledger_blame(), without those whose late packets chance explains. */
 Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
+/* Notes of own adapter CHIP, which LEDGER blames for WRONG, whether the flows within its server alone would. KNOWN: as of round_blame(). */
+void round_note_with_servers(Round *round, const Ledger *ledger, Wrong wrong, AdapterSet known, unsigned chip);
 /* How many adapters of a sound server would be called so, on average. */
 double late_false_alarms(const Round *round);
 /* Adds what TRAFFIC says of each path. */

@@ -303,8 +303,10 @@ int round_find_wrong(Round *round) {
                 round->blamed[w] = blame->blamed;
                 guilty |= w == WRONG_LATE ? 0 : blame->blamed & ~(blame->suspects | blame->shared | OWN_ADAPTERS);
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
-                        if ((blame->blamed & ~(blame->open | blame->tied | blame->shared)) >> c & 1)
+                        if ((blame->blamed & ~(blame->open | blame->tied | blame->shared)) >> c & 1) {
+                                round_note_with_servers(round, &round->ledger, (Wrong) w, known | round->explained[w], c);
                                 r = blame->senders >> c & 1 ? find_false_reports(round, c) : find_wrong(round, c, (Wrong) w);
+                        }
         }
         for (unsigned c = 0; c < CHIPS; c++)
                 guilty |= round->verdicts[c] == VERDICT_FAILED ? UINT64_C(1) << c : 0;

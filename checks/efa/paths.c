@@ -242,6 +242,13 @@ Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         return blame;
 }
 
+void round_note_with_servers(Round *round, const Ledger *ledger, Wrong wrong, AdapterSet known, unsigned chip) {
+        Blame within = round_blame(ledger, wrong, known | ~OWN_ADAPTERS);
+
+        if (!((within.blamed & ~(within.suspects | within.shared)) >> chip & 1))
+                round->with_servers |= UINT64_C(1) << chip;
+}
+
 /* So many of those without excess have it that it is the fabric's path: of two that cannot be told apart one is to blame. */
 static bool is_plane(const Round *round, const Ledger *ledger, Wrong wrong, AdapterSet known, double *ret_share) {
         unsigned n_own = (unsigned) __builtin_popcountll(round_own(round)), n;
@@ -364,8 +371,10 @@ static int find_of(Round *round, Wrong wrong) {
                 if (paths)
                         round->explained[wrong] |= UINT64_C(1) << c;
                 for (unsigned p = 0; p < NIC_PATHS && r >= 0; p++)
-                        if (paths >> p & 1)
+                        if (paths >> p & 1) {
+                                round_note_with_servers(round, &round->paths->ledgers[p], wrong, known, c);
                                 r = find_path(round, wrong, &blame, c, p);
+                        }
         }
 
         return r;

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/identity/parameters.h"
 #include "checks/step.h"
@@ -218,6 +219,18 @@ static int find_carrier(Step *step, Verdict *verdict, const Location *other, con
                             "%s carries the same serial %.64s", location_format(other, text), serial);
 }
 
+/* The twin of another server: a scan of this one alone does not show it, so its pass is not to clear it. */
+static int find_twin(Step *step, Verdict *verdict, const char *serial) {
+        unsigned n = step_twin_servers(step);
+        int r = 0;
+
+        if (step_twin(step))
+                r = find_carrier(step, verdict, step_twin(step), serial);
+        if (r >= 0 && step_twin(step))
+                r = step_note(step, "identity_found_with_servers", MAX(n, 1u), "{server}", NULL);
+        return r >= 0 && n > 0 ? step_note(step, "identity_tested_with_servers", n, "{server}", NULL) : r;
+}
+
 /* Both carriers of a serial are found, each by its own step: which of them is wrong nobody can say. */
 static int judge_unique(Step *step, Verdict *verdict, Facts texts, const Neighbours *neighbours) {
         unsigned chip = step_chip(step), n = 0;
@@ -244,7 +257,7 @@ static int judge_unique(Step *step, Verdict *verdict, Facts texts, const Neighbo
                 if (r < 0)
                         return r;
         }
-        r = step_twin(step) ? find_carrier(step, verdict, step_twin(step), texts[FACT_SERIAL]) : 0;
+        r = find_twin(step, verdict, texts[FACT_SERIAL]);
         if (r < 0)
                 return r;
         if (n == 0)

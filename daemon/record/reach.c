@@ -13,7 +13,13 @@
 
 #define REGIONS_WORD   "regions"
 #define TOGETHER_WORD  "together"
-#define FOUND_TOGETHER "_found_together" /* so ends the measurement by which a check tells that of what it found at a chip */
+#define SERVERS_WORD   "servers"
+
+/* So end the measurements by which a check tells of a chip that what it found there is seen only together with other servers; with how many of them, and
+ * with how many it was tested. */
+#define FOUND_TOGETHER      "_found_together"
+#define FOUND_WITH_SERVERS  "_found_with_servers"
+#define TESTED_WITH_SERVERS "_tested_with_servers"
 
 static void init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
         *ret = (Reach) {};
@@ -44,10 +50,24 @@ static ReachCount *count(Reach *reach, const char *name, double reached) {
         return found;
 }
 
-static bool tells_together(const char *name, double value) {
-        const char *found = strstr(name, FOUND_TOGETHER);
+static bool ends_with(const char *name, const char *end) {
+        size_t n = strlen(name), n_end = strlen(end);
 
-        return found && strcmp(found, FOUND_TOGETHER) == 0 && value > 0;
+        return n > n_end && strcmp(name + n - n_end, end) == 0;
+}
+
+static void take_servers(double value, unsigned *n) {
+        if (value >= 1 && value <= REACH_SERVERS_MAX)
+                *n = MAX(*n, (unsigned) value);
+}
+
+static void take_others(const char *name, double value, Reach *reach) {
+        if (ends_with(name, FOUND_TOGETHER) && value > 0)
+                reach->is_together = true;
+        if (ends_with(name, FOUND_WITH_SERVERS))
+                take_servers(value, &reach->n_servers_needed);
+        if (ends_with(name, TESTED_WITH_SERVERS))
+                take_servers(value, &reach->n_servers);
 }
 
 /* ---- out of what is handed over ---- */
@@ -82,7 +102,8 @@ void reach_of_step(const RecordRun *run, const RecordHealth *health, const Recor
 
                 if (reach_is_count(step, measurement, &health->subject.where))
                         (void) count(ret, measurement->name, measurement->value);
-                ret->is_together = ret->is_together || (measurement_is_printable(measurement) && tells_together(measurement->name, measurement->value));
+                if (measurement_is_printable(measurement))
+                        take_others(measurement->name, measurement->value, ret);
         }
         for (size_t i = 0; i < ret->n_counts; i++)
                 ret->counts[i].promised = promised_of(health, ret->counts[i].name);
@@ -180,7 +201,7 @@ void reach_of_signed(const json_t *predicate, const json_t *step, Reach *ret) {
 
                 if (json_is_true(json_object_get(measurement, "isCoverage")))
                         (void) count(ret, text_of(measurement, "name"), value);
-                ret->is_together = ret->is_together || tells_together(text_of(measurement, "name"), value);
+                take_others(text_of(measurement, "name"), value, ret);
         }
         for (size_t i = 0; i < ret->n_counts; i++)
                 ret->counts[i].promised = signed_promise(predicate, ret->counts[i].name);
@@ -213,6 +234,8 @@ char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]) {
         int n = snprintf(text, REACH_TEXT_MAX, "%s,%s,%s%s%s", reach->step, reach->check, reach->plan, reach->has_regions ? "," REGIONS_WORD : "",
                          reach->is_together ? "," TOGETHER_WORD : "");
 
+        if (reach->n_servers_needed > 0)
+                n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), "," SERVERS_WORD "=%u", reach->n_servers_needed);
         for (size_t i = 0; i < reach->n_counts && n < REACH_TEXT_MAX; i++)
                 n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), ",%s=%.17g", reach->counts[i].name, needed(&reach->counts[i]));
         return text;
@@ -239,7 +262,12 @@ static int parse_count(char *word, Reach *reach) {
                 return -EBADMSG;
         *value++ = '\0';
         reached = strtod(value, &end);
-        return end == value || *end || !count(reach, word, reached) ? -EBADMSG : 0;
+        if (end == value || *end)
+                return -EBADMSG;
+        if (strcmp(word, SERVERS_WORD) != 0)
+                return count(reach, word, reached) ? 0 : -EBADMSG;
+        take_servers(reached, &reach->n_servers_needed);
+        return reach->n_servers_needed > 0 ? 0 : -EBADMSG;
 }
 
 int reach_parse(const char *text, Reach *ret) {
@@ -301,6 +329,8 @@ static bool has_counted_enough(const Reach *pass, const Reach *failed) {
 
 bool reach_covers(const Reach *pass, const Reach *failed, const Location *where, bool remembers) {
         if (strcmp(pass->step, failed->step) != 0 || (*failed->check && strcmp(pass->check, failed->check) != 0))
+                return false;
+        if (pass->n_servers < failed->n_servers_needed)
                 return false;
         if (pass->has_regions)
                 return (remembers && failed->has_regions) || is_region_tested(pass, where);

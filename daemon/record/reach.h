@@ -16,6 +16,8 @@
 
 #define REACH_UNASKED  "_chips_not_requested" /* so end the names of measurements that tell how many chips of its server a step went without */
 
+#define REACH_SERVERS_MAX 1024 /* of other servers: no scan has more */
+
 #define REACH_STEP_MAX   64   /* of a step's or a check's name, with the final zero */
 #define REACH_COUNTS_MAX 8    /* a check counts fewer things */
 #define REACH_TEXT_MAX   1024 /* of reach_format(), with the final zero */
@@ -30,6 +32,8 @@ typedef struct Reach {
         char check[REACH_STEP_MAX]; /* "": not known */
         char plan[17];              /* the first half of the digest of its plan, in hex; "": not known */
         bool is_together;           /* of a failure: only tests together with other servers show it */
+        unsigned n_servers;         /* other servers that it was tested with */
+        unsigned n_servers_needed;  /* of a failure: other servers that it took to see it */
         bool needs_every_count;     /* of a failure: also one of which nothing is needed, by the rules of an older log */
         bool has_regions;           /* it tests its memory region by region */
         Partition partition;

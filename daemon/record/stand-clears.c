@@ -28,8 +28,10 @@ static void failed_done(Failed *failed) {
 
 /* Rows of failures are kept and cleared by the same rule, see failures.c. */
 static bool leaves_out(const Places *later, const Places *failed, const RecordPlace *place) {
-        const Reach *reach = places_reach(failed, place->step);
+        const Reach *reach = places_reach(failed, place->step), *now = places_reach(later, place->step);
 
+        if (reach && now && now->n_servers < reach->n_servers_needed)
+                return true;
         return places_leave_out(later, place->step, &place->where, reach && reach->is_together) && places_keep(failed, place);
 }
 
@@ -157,8 +159,10 @@ static const RecordPlace *first_standing(const Failed *failed, bool *ret_left_ou
 
 static int say(Failed *failed, const RecordPlace *first, bool is_left_out, RecordStand *stand) {
         const RecordEntry *entry = &failed->verified->entry;
+        const Reach *reach = places_reach(&failed->places, first->step);
+        unsigned n_servers = reach ? reach->n_servers_needed : 0;
         _cleanup_free_ char *reason = NULL;
-        char subject[LOCATION_STRING_MAX], *line;
+        char subject[LOCATION_STRING_MAX], needs[48] = "", *line;
         int r;
 
         narrow(failed);
@@ -168,7 +172,10 @@ static int say(Failed *failed, const RecordPlace *first, bool is_left_out, Recor
                 r = reason_of(failed->statement, entry->type, &reason);
         if (r < 0)
                 return r;
-        if (asprintf(&line, "%s%s%s%s", reason, is_left_out ? ", " : "", is_left_out ? first->step : "", is_left_out ? ": left out since" : "") < 0)
+        if (n_servers > 0)
+                (void) snprintf(needs, sizeof(needs), ", needs %u other server%s", n_servers, n_servers == 1 ? "" : "s");
+        if (asprintf(&line, "%s%s%s%s%s", reason, is_left_out ? ", " : "", is_left_out ? first->step : "", is_left_out ? ": left out since" : "",
+                     is_left_out ? needs : "") < 0)
                 return -ENOMEM;
         free(stand->reason);
         stand->reason = line;

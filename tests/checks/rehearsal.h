@@ -262,6 +262,10 @@ const Location *step_twin(const Step *step) {
         return NULL;
 }
 
+unsigned step_twin_servers(const Step *step) {
+        return 0;
+}
+
 int step_nonce(Step *step, uint64_t *ret) {
         static uint64_t nonce = 4711;
 

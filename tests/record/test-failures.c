@@ -44,12 +44,13 @@ typedef struct Case {
         Stage stage;
         const char *failed, *untested, *skipped;
         const char *note; /* a measurement that stands at the chip */
+        unsigned found_with, tested_with; /* other servers; 0: it tells of none */
 } Case;
 
 /* All chips pass but this one. What becomes of it is ERROR; returns the index of its record. */
 static uint64_t scan_ends(const Case *what, int error) {
         static RecordDiagnosis diagnosis;
-        static RecordMeasurement untested;
+        static RecordMeasurement untested, servers[2];
         RecordHealth *chip = &server.chips[SERVER_BAD];
         RecordStep *steps = server.steps[SERVER_BAD], *step = &steps[2];
         RecordOutcome outcome;
@@ -82,6 +83,12 @@ static uint64_t scan_ends(const Case *what, int error) {
                 untested = (RecordMeasurement) { what->note, 1, "{chip}", LIMIT_NONE, 0, server_location(CHIP) };
                 step->n_measurements = 1;
                 step->measurements = &untested;
+        }
+        if (what->tested_with) {
+                servers[0] = (RecordMeasurement) { "efa_tested_with_servers", what->tested_with, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
+                servers[1] = (RecordMeasurement) { "efa_found_with_servers", what->found_with, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
+                step->n_measurements = what->found_with ? 2 : 1;
+                step->measurements = servers;
         }
         for (unsigned k = 0; k < SERVER_STEPS && what->skipped; k++)
                 if (strcmp(steps[k].name, what->skipped) == 0) {
@@ -192,6 +199,25 @@ static void test_what_took_others_to_see_takes_them_to_clear(void **state) {
         assert_stands(-1);
 }
 
+static void test_as_many_servers_clear_as_it_took_to_see_it(void **state) {
+        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .found_with = 2, .tested_with = 2 });
+
+        (void) scan(&(Case) { STAGE_PREFLIGHT });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = 1 });
+        assert_stands((int64_t) index);
+        log_of = record_log_free(log_of);
+        assert_int_equal(place_open(&place, &log_of, NULL), 0);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = 1 });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = 2 });
+        assert_stands(-1);
+
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .tested_with = 2 });
+        (void) scan(&(Case) { STAGE_PREFLIGHT });
+        assert_stands(-1);
+}
+
 static void test_it_is_remembered(void **state) {
         uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP "/link-z+" });
 
@@ -288,6 +314,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_a_step_finds_stands_while_the_step_is_skipped, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_other_plans_clear_what_they_look_at, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_took_others_to_see_takes_them_to_clear, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_as_many_servers_clear_as_it_took_to_see_it, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_it_is_remembered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_sick_fabric_stands_until_other_servers_were_asked, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_was_not_committed_is_not_known, setup, teardown),
