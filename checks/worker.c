@@ -282,6 +282,7 @@ static void tell_suspect(const Suspect *suspect, void *userdata) {
         Finding finding = { .code = "suspect-station",
                             .where = unit->where,
                             .message = message,
+                            .evidence = { .actual = suspect->entry->code },
                             .reproduced = 1,
                             .runs = 1 };
 

@@ -135,6 +135,12 @@ static int take_records(Outcome *outcome, sd_bus *bus, const OutcomeAsked *asked
         return r;
 }
 
+static void set_servers(Outcome *outcome) {
+        for (size_t i = 0; i < outcome->n; i++)
+                for (size_t k = 0; k < outcome->n && !view_is_health(outcome->views[i]); k++)
+                        view_set_server(outcome->views[k], outcome->views[i]);
+}
+
 /* ---- whether they are all ---- */
 
 static void miss(Outcome *outcome, const char *what) {
@@ -243,8 +249,10 @@ int outcome_read(sd_bus *bus, const OutcomeAsked *asked, Outcome **ret) {
         r = read_said(bus, asked->path, &outcome->said);
         if (r == 0)
                 r = take_records(outcome, bus, asked);
-        if (r == 0)
+        if (r == 0) {
+                set_servers(outcome);
                 r = judge(outcome, bus, asked);
+        }
         if (r != 0)
                 return r;
         /* Who says worse than the records has not shown all of them. */

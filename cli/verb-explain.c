@@ -16,6 +16,8 @@
 #include "cli/view.h"
 #include "cli/wrap.h"
 
+#define SERVER_CHIPS 16
+
 static json_t *code_json(const CatalogueEntry *entry, Remedy remedy) {
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "code", entry->code, "check", entry->check, "severity",
                          severity_to_string(entry->severity), "action", action_to_string(remedy.action), "summary", entry->summary,
@@ -66,8 +68,8 @@ static void print_remedy(const char *action, const char *before, const char *rem
         wrap_print(0, text);
 }
 
-static void explain_code(const CatalogueEntry *entry, const char *action, const char *before, const char *remedy) {
-        printf("%s: %s (%s, found by %s)\n\n", entry->code, entry->summary, severity_to_string(entry->severity), entry->check);
+static void explain_code(const CatalogueEntry *entry, Severity severity, const char *action, const char *before, const char *remedy) {
+        printf("%s: %s (%s, found by %s)\n\n", entry->code, entry->summary, severity_to_string(severity), entry->check);
         wrap_print(0, entry->explanation);
         putchar('\n');
         print_remedy(action, before, remedy);
@@ -113,6 +115,13 @@ static int list_codes(void) {
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;
 }
 
+/* What a server has in place of its chips fails it like what they have. */
+static Severity severity_of(const ViewFinding *finding, const CatalogueEntry *entry) {
+        const CatalogueEntry *shared = finding->shared ? catalogue_find(finding->shared) : NULL;
+
+        return shared ? shared->severity : entry->severity;
+}
+
 /* With what the table of a scan says is to be done about it, which may be that of its cause. */
 static void explain_remedy(const View *view, size_t i, const CatalogueEntry *entry) {
         const ViewFinding *cause = view_cause(view, i);
@@ -121,10 +130,10 @@ static void explain_remedy(const View *view, size_t i, const CatalogueEntry *ent
         char action[128], before[128] = "";
 
         if (cause != &view->findings[i])
-                (void) snprintf(before, sizeof(before), "as for %s, which is found here too. ", due->code);
+                (void) snprintf(before, sizeof(before), "as for %s, which is found %s. ", due->code, view_shared(view, i) ? "on its server" : "here too");
         else if (view_is_asked_for(view, i))
                 (void) snprintf(before, sizeof(before), "the repair is asked for; go on with the reset. ");
-        explain_code(entry, view_action(view, i, action, sizeof(action)), before, remedy.text);
+        explain_code(entry, severity_of(&view->findings[i], entry), view_action(view, i, action, sizeof(action)), before, remedy.text);
 }
 
 static void explain_finding(const View *view, size_t i) {
@@ -185,7 +194,7 @@ static int explain_view(const View *view) {
                view->index);
         for (size_t i = 0; i < view->n_findings; i++)
                 explain_finding(view, i);
-        if (view->n_findings == 0 && point_at_chips(view) == 0)
+        if (point_at_chips(view) == 0 && view->n_findings == 0)
                 puts(view->result == RESULT_INCONCLUSIVE ? "No findings, but not everything was tested." : "No findings.");
         for (size_t i = 0; i < view->n_untested; i++)
                 say_words(0, "Not tested: %s (%s)", view->untested[i].name, view->untested[i].reason);
@@ -193,11 +202,28 @@ static int explain_view(const View *view) {
         return STATUS_PASSED;
 }
 
+/* What its server came to follows the chips of a scan in the log. Not found, or not verified: the chip is explained by itself. */
+static View *server_of(sd_bus *bus, const RecordKeyring *keyring, View *chip) {
+        for (uint64_t index = chip->index + 1; view_is_health(chip) && index <= chip->index + SERVER_CHIPS; index++) {
+                _cleanup_(record_verified_done) RecordVerified verified = {};
+                _cleanup_(view_freep) View *view = NULL;
+                RecordTrust trust;
+
+                if (call_verified(bus, keyring, index, &trust, &verified) != 0 || trust != RECORD_VERIFIED ||
+                    view_new(verified.payload, verified.n_payload, &view) < 0)
+                        return NULL;
+                view_set_server(chip, view);
+                if (chip->server)
+                        return TAKE_PTR(view);
+        }
+        return NULL;
+}
+
 static int explain_record(uint64_t index) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         _cleanup_(record_verified_done) RecordVerified verified = {};
-        _cleanup_(view_freep) View *view = NULL;
+        _cleanup_(view_freep) View *view = NULL, *server = NULL;
         RecordTrust trust;
         int r;
 
@@ -220,6 +246,7 @@ static int explain_record(uint64_t index) {
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "record %" PRIu64 ": %s", index, strerror(-r));
 
+        server = view->n_findings > 0 ? server_of(bus, keyring, view) : NULL;
         return explain_view(view);
 }
 
@@ -238,7 +265,7 @@ int verb_explain(int argc, char **argv) {
         if (options.json)
                 return print_json(entry_json(entry));
 
-        explain_code(entry, action_to_string(entry->action), "", entry->remedy);
+        explain_code(entry, entry->severity, action_to_string(entry->action), "", entry->remedy);
         if (entry->without_cable.text)
                 print_remedy(action_to_string(entry->without_cable.action), "where no cable is the part to be replaced. ", entry->without_cable.text);
         return STATUS_PASSED;

@@ -63,7 +63,7 @@ static int add_findings(Table *table, const Outcome *outcome, const View *view) 
                 const ViewFinding *f = &view->findings[i];
                 bool is_first = true;
 
-                if (told_before(view, i))
+                if (told_before(view, i) || view_shared(view, i))
                         continue;
                 (void) snprintf(parts, sizeof(parts), "%s", view->where);
                 if (!view_is_health(view))

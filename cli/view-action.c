@@ -72,18 +72,22 @@ static const char *tray_of(const ViewFinding *finding) {
         return *replaceable == '\0' || strncmp(replaceable, "tray", 4) == 0 ? replaceable : NULL;
 }
 
-bool view_is_asked_for(const View *view, size_t i) {
+static bool is_asked_for(const View *view, const ViewFinding *finding) {
         double asked, unused;
 
-        if (view->findings[i].action != ACTION_REPAIR_MEMORY)
+        if (finding->action != ACTION_REPAIR_MEMORY)
                 return false;
         view_measured(view, "hbm_repairs_pending", &asked, &unused);
         return asked > 0;
 }
 
+bool view_is_asked_for(const View *view, size_t i) {
+        return is_asked_for(view, &view->findings[i]);
+}
+
 /* As the record has it. What is asked for once is not asked for again. */
 static Action action_of(const View *view, const ViewFinding *finding) {
-        return view_is_asked_for(view, (size_t) (finding - view->findings)) ? ACTION_RESET_CHIP : finding->action;
+        return is_asked_for(view, finding) ? ACTION_RESET_CHIP : finding->action;
 }
 
 /* Whether it is mended on the chip itself, which is for nothing where its tray is replaced. An adapter is replaced without. */
@@ -103,9 +107,23 @@ static const ViewFinding *cause_at_part(const View *view, const ViewFinding *fin
         return cause;
 }
 
-const ViewFinding *view_cause(const View *view, size_t i) {
-        const ViewFinding *cause = cause_at_part(view, &view->findings[i]);
+const ViewFinding *view_shared(const View *view, size_t i) {
+        const ViewFinding *finding = &view->findings[i];
 
+        for (size_t k = 0; view->server && k < view->server->n_findings; k++) {
+                const ViewFinding *other = &view->server->findings[k];
+
+                if (other->shared && strcmp(other->shared, finding->code) == 0 && strcmp(other->step, finding->step) == 0)
+                        return other;
+        }
+        return NULL;
+}
+
+const ViewFinding *view_cause(const View *view, size_t i) {
+        const ViewFinding *cause = cause_at_part(view, &view->findings[i]), *shared = view_shared(view, i);
+
+        if (shared)
+                return shared;
         for (size_t k = 0; goes_with_tray(view, cause) && k < view->n_findings; k++) {
                 const ViewFinding *other = &view->findings[k];
 

@@ -31,6 +31,8 @@ static const char *text(json_t *object, const char *key) {
         return json_string_value(json_object_get(object, key)) ?: "";
 }
 
+#define SHARED "suspect-station" /* the code by which a worker sums up what it found at each chip */
+
 static int add_finding(View *view, const char *step, json_t *diagnosis) {
         json_t *component = json_object_get(diagnosis, "component"), *notes = json_object_get(diagnosis, "annotations");
         ViewFinding *more;
@@ -44,12 +46,13 @@ static int add_finding(View *view, const char *step, json_t *diagnosis) {
                 return -ENOMEM;
         view->findings = more;
         view->findings[view->n_findings++] = (ViewFinding) {
-                .step        = step,
+                .step        = step ?: text(diagnosis, "step"),
                 .code        = text(diagnosis, "verdict"),
                 .where       = json_string_value(json_object_get(component, "location")) ?: view->where,
                 .message     = text(diagnosis, "message"),
                 .replaceable = json_string_value(json_object_get(notes, "replaceable")),
                 .action      = action_from_string(json_string_value(json_object_get(notes, "action"))),
+                .shared      = strcmp(text(diagnosis, "verdict"), SHARED) == 0 ? json_string_value(json_object_get(notes, "actual")) : NULL,
         };
         return 0;
 }
@@ -175,6 +178,7 @@ static int read_unproven(View *view, json_t *step) {
                             text(regions, "because"));
 }
 
+/* STEP NULL: each names its own, as those of a server do. */
 static int add_findings(View *view, const char *step, json_t *diagnoses) {
         json_t *diagnosis;
         size_t i;
@@ -323,7 +327,7 @@ int view_new(const char *payload, size_t n, View **ret) {
 
         r = read_steps(view, json_object_get(predicate, "steps"));
         if (r >= 0)
-                r = add_findings(view, "", json_object_get(predicate, "diagnoses")); /* of a server */
+                r = add_findings(view, NULL, json_object_get(predicate, "diagnoses"));
         if (r < 0)
                 return r;
         r = read_untested(view, json_object_get(predicate, "untestedTests"), json_object_get(predicate, "steps"));
@@ -350,6 +354,14 @@ void view_measured(const View *view, const char *name, double *ret_sum, double *
                         *ret_sum += value;
                         *ret_most = MAX(*ret_most, value);
                 }
+}
+
+void view_set_server(View *view, const View *server) {
+        size_t n = strlen(server->where);
+
+        if (view_is_health(view) && !view_is_health(server) && strcmp(view->run, server->run) == 0 && strncmp(view->where, server->where, n) == 0 &&
+            view->where[n] == '/')
+                view->server = server;
 }
 
 bool view_is_health(const View *view) {

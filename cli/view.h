@@ -15,12 +15,13 @@
 #include "checks/verdict.h"
 
 typedef struct ViewFinding {
-        const char *step;        /* "" in what is told of a server */
+        const char *step;
         const char *code;
         const char *where;       /* full location */
         const char *message;
         const char *replaceable; /* "tray 3"; NULL */
         Action action;           /* as the record has it; negative: none, or one of a later version */
+        const char *shared;      /* of a server: the code that STEP found at each of its chips, so that the server is to blame and none of them; NULL */
 } ViewFinding;
 
 typedef struct ViewUntested {
@@ -34,6 +35,7 @@ typedef struct ViewUntested {
 /* Strings live as long as the view. */
 typedef struct View {
         json_t *statement;
+        const struct View *server; /* of a chip: the server's of the same scan, where that is known; borrowed */
         uint64_t index;
         const char *type;  /* predicate type */
         const char *where; /* "us0-2/chip3", or the server */
@@ -54,6 +56,9 @@ int view_new(const char *payload, size_t n, View **ret);
 View *view_free(View *view);
 DEFINE_CLEANUP(View *, view_free);
 
+/* Where SERVER is what the chips of VIEW's server came to in the same scan, remembers it; it must live as long as VIEW. */
+void view_set_server(View *view, const View *server);
+
 /* The sum, and the most, of a measurement over the steps of the record; 0 where there is none. */
 void view_measured(const View *view, const char *name, double *ret_sum, double *ret_most);
 
@@ -67,6 +72,8 @@ const char *view_place(const View *view, size_t i, char *buffer, size_t size);
 const char *view_message(const View *view, size_t i);
 /* The finding whose remedy is that of finding I, too: the nearest to the cause at its part, or one that has the tray of its chip replaced. */
 const ViewFinding *view_cause(const View *view, size_t i);
+/* What the server has in its place: the finding that all of its chips have what finding I is; NULL: there is none. */
+const ViewFinding *view_shared(const View *view, size_t i);
 /* Whether the repair that finding I needs has been asked for, so that a reset makes it. */
 bool view_is_asked_for(const View *view, size_t i);
 /* What to do about finding I in words, "replace tray 3". BUFFER is filled and returned. */

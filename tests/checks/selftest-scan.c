@@ -66,6 +66,7 @@ static void take_finding(SelftestScan *scan, const Event *event) {
         (void) snprintf(ret->step, sizeof(ret->step), "%s", event->step);
         (void) snprintf(ret->code, sizeof(ret->code), "%s", finding->code);
         (void) snprintf(ret->message, sizeof(ret->message), "%s", finding->message);
+        (void) snprintf(ret->actual, sizeof(ret->actual), "%s", finding->evidence.actual ? finding->evidence.actual : "");
         (void) snprintf(ret->replaceable, sizeof(ret->replaceable), "%s",
                         finding->evidence.replaceable ? finding->evidence.replaceable : "");
         (void) location_format(&finding->where, ret->where);

@@ -16,7 +16,7 @@
 #define SCAN_FINDINGS_MAX 512
 
 typedef struct ScanFinding {
-        char unit[64], step[32], code[32], where[LOCATION_STRING_MAX], message[256], replaceable[32];
+        char unit[64], step[32], code[32], where[LOCATION_STRING_MAX], message[256], replaceable[32], actual[32];
         unsigned reproduced, runs;
 } ScanFinding;
 

@@ -119,6 +119,7 @@ static void test_a_failure_of_all_chips_suspects_the_station(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("alike"));
 
         assert_finding(scan, SERVER, "suspect-station", 1, 1);
+        assert_string_equal(selftest_finding(scan, SERVER, "suspect-station")->actual, "hbm-row");
         assert_int_equal(scan->n_findings, 17);
         assert_step(scan, -1, "alike", VERDICT_WARNED, REASON_NONE);
         assert_step(scan, 9, "alike", VERDICT_FAILED, REASON_NONE);

@@ -137,4 +137,27 @@ expect 0 "explain says it of a row beside a column" assayctl explain "$(assayctl
 has "To do (replace tray 5): as for hbm-column, which is found here too. Replace the tray."
 expect 0 "and of one that is to be repaired" assayctl explain "$(assayctl verdict us0-0/chip6 --json | jq .record)"
 has "To do (reset chip): the repair is asked for; go on with the reset."
+
+# What all chips of a server have is one row, and none of them is to be replaced; what one of them has besides stands beside it.
+"$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
+for chip in {0..15}; do
+        inject "$1" "{at: us0-2/chip$chip, kind: host-link-narrowed, width: 4}"
+done
+inject "$1" '{at: us0-2/chip7, kind: heartbeat-stalled}'
+printf 'plan: shared\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: telemetry}, {check: host-link}]\n' >"$stage/plans/shared.yaml"
+expect 1 "sixteen PCIe links that are narrow" assayctl scan us0-2 --plan shared
+row 'us0-2 +FAILED +suspect-station +inspect station +- +host-link on all 16 chips in step host-link'
+row 'us0-2/chip7 +FAILED +heartbeat-stalled +reset chip +'
+[ "$(grep -c '^us0-2' "$out")" = 2 ] && has "16 FAILED (chips)." || bad "a row of a chip"
+record=$({ assayctl verdict us0-2/chip3 --json || true; } | jq .record)
+expect 0 "explain has the same word of the server" assayctl explain $((record + 13))
+has "us0-2  FAILED"
+has "suspect-station: every chip of the server failed alike (fail, found by device)"
+has "us0-2/chip3  FAILED: assayctl explain $record"
+expect 0 "and the same to do of a chip" assayctl explain "$record"
+has "us0-2/chip3  FAILED"
+has "host-link: "
+has "To do (inspect station): as for suspect-station, which is found on its server. Inspect what the chips share"
+expect 0 "its record keeps what was measured there" assayctl export "$record"
+[ "$(jq -r .payload "$out" | base64 -d | jq -r '.predicate.steps[].diagnoses[]? | "\(.verdict) \(.annotations.action)"')" = "host-link reseat-cable" ] || bad "otherwise"
 done_expecting
