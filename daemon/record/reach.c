@@ -136,11 +136,44 @@ static void take_least(const Reach *chip, bool is_first, Reach *ret) {
         ret->n_counts = n;
 }
 
+/* Why MEASUREMENT leaves something out, as its name ends; NULL: it does not. */
+static const char *why_left_out(const RecordMeasurement *measurement) {
+        return measurement->value > 0 ? strstr(measurement->name, REACH_UNTESTED) : NULL;
+}
+
 static size_t count_left_out(const RecordStep *step) {
         size_t n = 0;
 
         for (size_t i = 0; i < step->n_measurements; i++)
-                n += strstr(step->measurements[i].name, REACH_UNTESTED) && step->measurements[i].value > 0;
+                n += why_left_out(&step->measurements[i]) != NULL;
+        return n;
+}
+
+static bool leaves_out(const RecordStep *step, const char *why) {
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (why_left_out(&step->measurements[i]) && strcmp(why_left_out(&step->measurements[i]), why) == 0)
+                        return true;
+        return false;
+}
+
+/* Whether a chip leaves out for itself what its server says of all. */
+static bool chips_leave_out(const RecordScan *scan, const char *step, const char *why) {
+        for (size_t c = 0; c < scan->n_chips; c++)
+                for (size_t i = 0; i < scan->chips[c].n_steps; i++)
+                        if (strcmp(scan->chips[c].steps[i].name, step) == 0 && leaves_out(&scan->chips[c].steps[i], why))
+                                return true;
+        return false;
+}
+
+static size_t count_own_left_out(const RecordScan *scan, const RecordStep *step) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < step->n_measurements; i++) {
+                const char *why = why_left_out(&step->measurements[i]);
+                bool is_sum = why && location_equal(&step->measurements[i].where, &scan->server.where) && chips_leave_out(scan, step->name, why);
+
+                n += why && !is_sum;
+        }
         return n;
 }
 
@@ -149,7 +182,7 @@ void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret) {
         bool is_first = true;
 
         init(step->name, step->check, scan->run.plan_sha256, ret);
-        ret->n_left_out = count_left_out(step);
+        ret->n_left_out = count_own_left_out(scan, step);
         for (size_t c = 0; c < scan->n_chips; c++)
                 for (size_t i = 0; i < scan->chips[c].n_steps; i++) {
                         const RecordStep *part = &scan->chips[c].steps[i];

@@ -54,6 +54,7 @@ gates 1 "FAILED: us0-2/chip7 collective: collective-hang" "the stalled chip is t
 gates 1 "FAILED: us0: " "and the UltraServer has failed" us0
 gates 0 "PASSED: us0-3/chip1: 11 tests passed, collective: 1 left out" "a chip of which nothing is wrong passes, and says what it was not in" us0-3/chip1
 gates 0 "PASSED: us0-3: 16 chips passed, collective: 16 left out" "so does its server" us0-3
+gates 0 "PASSED: us0-0: 16 chips passed, collective: 16 left out" "and the one that tells of them all, in chips as well" us0-0
 [ "$(tells us0-3/chip1 collective_untested_together)" = 1 ] || bad "its record does not tell"
 [ "$(tells us0-2/chip7 collective_found_together)" = 1 ] || bad "the record of the stalled chip does not tell what it took to see it"
 
