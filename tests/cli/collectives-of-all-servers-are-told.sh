@@ -61,6 +61,9 @@ gates 0 "PASSED: us0-0: 16 chips passed, collective: 16 left out" "and the one t
 heal us0-2/chip7
 expect 0 "one server is scanned alone" assayctl scan us0-3
 has "collective on us0-3/chip0-15 (in no collective with all others of the UltraServer)"
+has "Not tested: efa on us0-3 (paths to and from other servers, none of which is scanned together with it)"
+expect 0 "explain says it of the server, too" assayctl explain "$({ assayctl verdict us0-3 --json || true; } | jq .record)"
+has "Not tested: efa (paths to and from other servers, none of which is scanned together with it)"
 gates 0 "collective: 16 left out" "of which collectives with the others are no part" us0-3
 gates 0 "neuronlink: 32 left out" "nor are links to them" us0-3
 expect 0 "the server of the stalled chip alone" assayctl scan us0-2
