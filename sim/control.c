@@ -93,9 +93,13 @@ static int heal(Hall *hall, const char *text, FILE *out) {
                 healing.at = &at;
         }
         for_each_fault(hall, heal_one, &healing);
-        if (healing.n_healed == 0) {
+        if (healing.n_healed == 0 && (healing.id > 0 || healing.at)) {
                 fprintf(out, "there is no fault %s", text);
                 return -ENOENT;
+        }
+        if (healing.n_healed == 0) {
+                fputs("nothing to heal\n", out);
+                return 0;
         }
         fprintf(out, "%" PRIu64 " healed\n", healing.n_healed);
         return 0;

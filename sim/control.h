@@ -23,7 +23,7 @@ typedef enum ControlVerb {
         CONTROL_INJECT = 1, /* text: one fault, as in a scenario */
         CONTROL_HEAL,       /* text: an id, a location (all faults in it), or "all" */
         CONTROL_FAULTS,     /* text: "" or "json" */
-        CONTROL_USE,        /* text: which rows are in use, as in a scenario; "": all that are, and trespasses */
+        CONTROL_USE,        /* text: which rows are in use, as in a scenario; "": all that are, and how much was overwritten */
         CONTROL_RESET,      /* text: a chip, or a server for all of its chips */
 } ControlVerb;
 

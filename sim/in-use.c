@@ -25,7 +25,7 @@ static void list_stack(const Chip *chip, unsigned stack, FILE *out) {
 
         chip_location(chip, &at);
         (void) location_append(&at, LOCATION_HBM, stack);
-        fprintf(out, "%s  rows %s  %" PRIu64 " trespasses", location_format(&at, place), text, hbm->live.trespasses);
+        fprintf(out, "%s  rows %s  %" PRIu64 " accesses overwritten", location_format(&at, place), text, hbm->live.trespasses);
         if (hbm->live.disturbed > 0)
                 fprintf(out, ", %" PRIu64 " cells disturbed", hbm->live.disturbed);
         fputc('\n', out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * assay-sim use: says which rows of a running simulator carry live data; without arguments, lists them and how often
- * commands trespassed on them.
+ * assay-sim use: says which rows of a running simulator carry live data; without arguments, lists them and how many of their
+ * accesses commands have overwritten.
  */
 
 #include "sim/verbs.h"

@@ -115,7 +115,7 @@ has "PASSED"
 expect 0 "a server in a line per chip" assayctl coverage trn-0 --plan slow
 [ "$(grep -c '^trn-0/chip' "$out")" = 16 ] || bad "not 16 lines"
 expect 0 "the jobs noticed nothing" use "$1"
-! grep -v ' 0 trespasses$' "$out" || bad "somebody wrote into live data"
+! grep -v ' 0 accesses overwritten$' "$out" || bad "somebody wrote into live data"
 
 # What another plan found is not cleared by looking elsewhere.
 "$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm0/ch0/pc0/sid2/bg0/ba0/row16000/col1/bit1, kind: stuck-at, value: 0}' >/dev/null

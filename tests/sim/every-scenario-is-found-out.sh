@@ -63,7 +63,7 @@ units_are_of_ucum() { # STREAM
 }
 
 jobs_are_left_alone() { # SOCKET
-        ! "$build/sim/assay-sim" use --socket "$1" | grep -v ' 0 trespasses$'
+        ! "$build/sim/assay-sim" use --socket "$1" | grep -v ' 0 accesses overwritten$'
 }
 
 run_scenario() { # SCENARIO NUMBER: prints what is wrong

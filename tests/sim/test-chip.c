@@ -172,6 +172,36 @@ static void a_core_counts_what_ended_well_and_what_did_not(void **state) {
         assert_int_equal(read_number(chip, "neuron_core4/stats/status/success/total"), 0);
 }
 
+/* As firmware that begins anew; what a fault counts it counts again. Of a core that is reset it remembers all. */
+static void a_reset_of_the_chip_ends_its_counts(void **state) {
+        static const char *const paths[] = {
+                "stats/hardware/mem_ecc_corrected",    "stats/hardware/mem_ecc_uncorrected", "stats/hardware/mem_ecc_repairable_uncorrected",
+                "stats/hardware/sram_ecc_corrected",   "stats/hardware/sram_ecc_uncorrected",
+        };
+        static const char *const words[] = { "mailbox/hbm2_ecc", "mailbox/sram_ecc" };
+        _cleanup_(hall_freep) Hall *hall = NULL;
+        WireCompletion completion;
+        Chip *chip;
+
+        assert_int_equal(hall_new(1, 60, true, 1, &hall), 0);
+        chip = chip_of(hall, 3);
+        for (Counter counter = 0; counter < _COUNTER_MAX; counter++)
+                chip_count(chip, counter, counter < COUNTER_SRAM_ECC_CORRECTED ? 2 : 0, 1900);
+
+        (void) chip_execute(chip, 1, &(WireCommand) { .type = COMMAND_RESET, .unit = 5 }, window, sizeof(window), &completion);
+        for (size_t i = 0; i < ELEMENTS(paths); i++)
+                assert_in_range(read_number(chip, paths[i]), 1900, 1900 + 4 * 3);
+        (void) chip_execute(chip, 1, &(WireCommand) { .type = COMMAND_RESET, .unit = WIRE_CHIP_ALL }, window, sizeof(window), &completion);
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        for (size_t i = 0; i < ELEMENTS(paths); i++)
+                assert_int_equal(read_number(chip, paths[i]), 0);
+        for (size_t i = 0; i < ELEMENTS(words); i++) {
+                (void) read_attribute(chip, 1, words[i], &completion);
+                window[1024 + completion.out_bytes] = '\0';
+                assert_int_equal(strtoull((const char *) window + 1024, NULL, 16), 0);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(engines_run_side_by_side_and_each_in_order),
@@ -181,6 +211,7 @@ int main(void) {
                 cmocka_unit_test(a_text_that_does_not_fit_is_not_cut),
                 cmocka_unit_test(a_core_counts_what_ended_well_and_what_did_not),
                 cmocka_unit_test(errors_count_in_sysfs_and_mailbox_alike),
+                cmocka_unit_test(a_reset_of_the_chip_ends_its_counts),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,10 +77,11 @@ holds "faults know their parameters" 0 '30*' bash -c '"$0" faults --json | jq ".
 holds "and what else their text said" 0 '*us0-2/chip5  overheat  permanent  celsius: 30' "$sim" faults
 holds "heal takes an id" 0 '1 healed' "$sim" heal 2
 holds "heal takes a place" 0 '1 healed' "$sim" heal us0-1
-holds "nothing is left to heal" 64 'there is no fault all' "$sim" heal all
+holds "nothing is left to heal" 0 'nothing to heal' "$sim" heal all
+holds "but a place is there or is not" 64 'there is no fault us0-1' "$sim" heal us0-1
 holds "nothing carries work" 0 '' "$sim" use
 holds "use takes rows of a stack" 0 '' "$sim" use '{at: us0-1/chip3/hbm2, rows: "0:0-8191,2:5-5"}'
-holds "and says which it has" 0 'us0-1/chip3/hbm2  rows 0:0-8191,2:5-5  0 trespasses' "$sim" use
+holds "and says which it has" 0 'us0-1/chip3/hbm2  rows 0:0-8191,2:5-5  0 accesses overwritten' "$sim" use
 holds "use refuses with a position" 64 "in-use:1:30: '0:5' are no rows of that stack*" "$sim" use '{at: us0-1/chip3/hbm2, rows: "0:5"}'
 holds "reset takes a chip and a server" 0 '' "$sim" reset us0-1/chip3 us0-2
 holds "reset takes no less than a chip" 64 '*chips and servers are reset, not parts of them' "$sim" reset us0-1/chip3/hbm2
