@@ -9,6 +9,7 @@
 #include "cli/amount.h"
 #include "cli/assayctl.h"
 #include "cli/coverage.h"
+#include "cli/repairs.h"
 #include "cli/untested.h"
 
 /* Prints the coverage that every chip that passed has had at the least. */
@@ -37,24 +38,6 @@ static void print_coverage(const Outcome *outcome) {
         if (fclose(file) == 0)
                 say_words(0, "Covered on each chip that passed, at the least:%s", text);
         say_words(0, "How many faults of each kind may have escaped it: assayctl plans %s", view->plan);
-}
-
-/* Prints the state of repaired rows, and the next step. Each step of a plan proves all rows anew, and asks for those that it found. */
-static void print_repairs(const Outcome *outcome) {
-        for (size_t i = 0; i < outcome->n; i++) {
-                const View *view = outcome->views[i];
-                double asked, proven, unused;
-
-                if (!view_is_health(view))
-                        continue;
-                view_measured(view, "hbm_repairs_requested", &asked, &unused);
-                view_measured(view, "hbm_rows_proven", &unused, &proven);
-                if (proven > 0)
-                        say_words(0, "Repaired on %s: %g memory row%s, proven with the neighbours", view->where, proven, proven > 1 ? "s" : "");
-                if (asked > 0)
-                        say_words(0, "To be repaired on %s: %g memory row%s. Reset the chip, then scan it again: --plan %s", view->where, asked,
-                               asked > 1 ? "s" : "", view->plan);
-        }
 }
 
 typedef struct Progress {
@@ -109,9 +92,10 @@ static const View *worth_a_check(const Outcome *outcome) {
         return outcome->views[outcome->n - 1];
 }
 
-void scan_summary_print(const Outcome *outcome) {
+void scan_summary_print(const Outcome *outcome, bool detailed) {
         print_coverage(outcome);
-        print_repairs(outcome);
+        for (size_t i = 0; i < outcome->n; i++)
+                repairs_print(outcome->views[i], detailed);
         print_progress(outcome);
         untested_print(outcome);
         if (outcome->n > 0)

@@ -5,4 +5,4 @@
 
 #include "cli/outcome.h"
 
-void scan_summary_print(const Outcome *outcome);
+void scan_summary_print(const Outcome *outcome, bool detailed);

@@ -11,6 +11,7 @@
 #include "cli/call.h"
 #include "cli/nearest.h"
 #include "cli/pager.h"
+#include "cli/repairs.h"
 #include "cli/table.h"
 #include "cli/untested.h"
 #include "cli/view.h"
@@ -198,6 +199,7 @@ static int explain_view(const View *view) {
                 puts(view->result == RESULT_INCONCLUSIVE ? "No findings, but not everything was tested." : "No findings.");
         for (size_t i = 0; i < view->n_untested; i++)
                 say_words(0, "Not tested: %s (%s)", view->untested[i].name, view->untested[i].reason);
+        repairs_print(view, true);
         untested_print_actions(view);
         return STATUS_PASSED;
 }

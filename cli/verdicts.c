@@ -161,7 +161,7 @@ static int print(const Outcome *outcome, uint64_t id, bool detailed) {
 
         if (!detailed)
                 print_counts(outcome);
-        scan_summary_print(outcome);
+        scan_summary_print(outcome, detailed);
         return detailed ? print_details(outcome) : 0;
 }
 

@@ -139,8 +139,9 @@ int view_new(const char *payload, size_t n, View **ret) {
         return 0;
 }
 
-void view_measured(const View *view, const char *name, double *ret_sum, double *ret_most) {
+bool view_measured(const View *view, const char *name, double *ret_sum, double *ret_most) {
         json_t *steps = json_object_get(json_object_get(view->statement, "predicate"), "steps"), *step, *item;
+        bool any = false;
         size_t i, k;
 
         *ret_sum = *ret_most = 0;
@@ -152,7 +153,9 @@ void view_measured(const View *view, const char *name, double *ret_sum, double *
                                 continue;
                         *ret_sum += value;
                         *ret_most = MAX(*ret_most, value);
+                        any = true;
                 }
+        return any;
 }
 
 void view_set_server(View *view, const View *server) {

@@ -59,8 +59,8 @@ DEFINE_CLEANUP(View *, view_free);
 /* Where SERVER is what the chips of VIEW's server came to in the same scan, remembers it; it must live as long as VIEW. */
 void view_set_server(View *view, const View *server);
 
-/* The sum, and the most, of a measurement over the steps of the record; 0 where there is none. */
-void view_measured(const View *view, const char *name, double *ret_sum, double *ret_most);
+/* The sum, and the most, of a measurement over the steps of the record; 0 where there is none. Returns whether there is one. */
+bool view_measured(const View *view, const char *name, double *ret_sum, double *ret_most);
 
 /* Whether it is of a chip, and not what a server's chips came to. */
 bool view_is_health(const View *view);

@@ -236,11 +236,26 @@ has "sram-cell"
 expect 0 "until the plan that found it passes" assayctl scan trn-0/chip5 --plan chip
 expect 0 "which clears it" assayctl gate trn-0/chip5
 "$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}' >/dev/null
+printf 'plan: verify\nsummary: a plan\nstage: PREFLIGHT\nsteps:\n  - check: hbm\n    parameters: {repair: verify, phases: [march]}\n' >"$stage/plans/verify.yaml"
 expect 1 "a repair is asked for" assayctl scan trn-0/chip5 --plan repair
-has "To be repaired on trn-0/chip5: 1 memory row. Reset the chip, then scan it again: --plan repair"
+asked="To be repaired on trn-0/chip5: 1 memory row. Reset the chip, then scan it again: --plan repair"
+has "$asked"
+expect 1 "once more before the reset" assayctl scan trn-0/chip5 --plan repair
+has "$asked"
+expect 1 "which another plan does not ask for" assayctl scan trn-0/chip5 --plan verify
+! grep -q "repaired on" "$out" || bad "to be scanned again with that plan"
 "$1/sim/assay-sim" reset --socket "$stage/sim.socket" trn-0/chip5
 expect 0 "and done by a reset" assayctl scan trn-0/chip5 --plan repair
-has "Repaired on trn-0/chip5: 1 memory row, proven with the neighbours"
+repaired="Repaired on trn-0/chip5: 1 memory row, proven with the neighbours"
+has "$repaired"
+expect 0 "each later scan proves it again" assayctl scan trn-0/chip5 --plan verify
+! grep -q "Repaired" "$out" || bad "as if that had repaired it"
+expect 0 "and shows it where that is looked for" assayctl show "$(assayctl scans --json | jq 'map(.scan) | max')"
+has "$repaired"
+expect 0 "as explain does" assayctl explain "$(assayctl verdict trn-0/chip5 --json | jq .record)"
+has "$repaired"
+expect 0 "the repair has found nothing more to do" assayctl scan trn-0/chip5 --plan repair
+has "$repaired"
 has "hbm_bytes_tested 96 GiB"
 has "How many faults of each kind may have escaped it: assayctl plans repair"
 "$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2, kind: repair-fails}' \
