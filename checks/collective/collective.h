@@ -169,7 +169,7 @@ void ensemble_init(Ensemble *ensemble, Step *step);
 /* The rings of the server under test, or those of all RING_SERVERS: every chip is there, and no cable on them ends at a wrong port. */
 bool ensemble_has_rings(const Ensemble *ensemble, const Wrongs *wrongs, unsigned n_servers);
 Chair *ensemble_chair(Ensemble *ensemble, Member member);
-/* What to replace where the link at PORT is to blame: the cable, or NULL, the tray, where it is a trace of its board. */
+/* What to replace where the link at PORT is to blame: the cable, of which ensemble_find() adds the serial number, or NULL, the tray, where it is a trace of its board. */
 const char *ensemble_cable(Member member, unsigned port);
 /* The member at the far end of PORT by design; MEMBER itself where that chip is not of the scan. */
 Member ensemble_sender(const Ensemble *ensemble, Member member, unsigned port);

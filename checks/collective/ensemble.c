@@ -96,6 +96,17 @@ const char *ensemble_cable(Member member, unsigned port) {
         return topology_is_trace(member.chip, port) ? NULL : "cable";
 }
 
+/* As the port tells it, like a finding of neuronlink: "cable NLC…". A port that does not say has a cable all the same. */
+static const char *read_cable(const Ensemble *ensemble, Member member, unsigned port, char cable[static ATTRIBUTE_TEXT_MAX + 8]) {
+        char path[ATTRIBUTE_PATH_MAX], serial[ATTRIBUTE_TEXT_MAX];
+
+        (void) snprintf(path, sizeof(path), "assay/link/%s/cable", link_port_to_string((LinkPort) port));
+        if (device_attribute(ensemble->servers[member.server].device, member.chip, path, serial) < 0 || *serial == '\0')
+                return "cable";
+        (void) snprintf(cable, ATTRIBUTE_TEXT_MAX + 8, "cable %s", serial);
+        return cable;
+}
+
 /*
  * Notes a fault of a chip that the collectives of its own server do not show: a scan of that server alone would pass it. So its record
  * tells that other servers were needed to see it, as they are at the ports that lead to them.
@@ -114,7 +125,8 @@ int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned p
         Chair *chair = ensemble_chair(ensemble, member);
         Location where = ensemble_location(ensemble, member, port);
         uint16_t bit = (uint16_t) (1u << (port == NOBODY ? CHAIR_CHIP + 1 : port));
-        char message[256];
+        char message[256], cable[ATTRIBUTE_TEXT_MAX + 8];
+        Evidence told = evidence ? *evidence : (Evidence) {};
         va_list arguments;
         int r;
 
@@ -132,7 +144,9 @@ int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned p
         va_start(arguments, format);
         (void) vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);
-        r = step_finding(ensemble->step, port == NOBODY ? &ensemble->verdict : &chair->verdict, codes[trouble], &where, evidence,
+        if (told.replaceable) /* ensemble_cable() */
+                told.replaceable = read_cable(ensemble, member, port, cable);
+        r = step_finding(ensemble->step, port == NOBODY ? &ensemble->verdict : &chair->verdict, codes[trouble], &where, &told,
                          "%s", message);
         return r < 0 ? r : note_together(ensemble, member, port);
 }

@@ -64,6 +64,10 @@ row 'us0-3/chip6 +FAILED +link-bandwidth +reset chip +'
 row 'us0-3/chip6 +FAILED +collective-slow +reset chip +'
 ! grep -q 'reseat cable' "$out" || bad "two things to do at one port"
 
+inject "$1" '{at: us0-1/chip3/link-y+, kind: link-stall, bytes: 4096}'
+expect 1 "a link that stops" assayctl scan us0-1 --plan links
+row 'us0-1/chip(3|7) +FAILED +collective-hang +reseat cable NLC[0-9A-F]+ +tray [01]: link-y[+-] '
+
 inject "$1" '{at: us0-2/chip8, kind: semaphore-lost, step: 2}'
 expect 1 "a semaphore of an earlier step" assayctl scan us0-2 --plan links
 row 'us0-2/chip8 +FAILED +collective-hang +reset chip +tray 3 .*step [0-9]+ of [0-9]+ .*was not counted up, at this step or at one before'
