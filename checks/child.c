@@ -162,6 +162,35 @@ static void suspect_device(Step *step, const Unit *unit, int error) {
                                     "an answer that no device may give");
 }
 
+/* Which chips of a step on a server hang: those that owed it an answer are asked again. Returns -ETIMEDOUT where one does: the worker drops this
+ * run, and what it says must go together all the same. */
+static int suspect_chips(Step *step, const Unit *unit, size_t n_servers, StepEnd *end) {
+        uint64_t pause_usec = (uint64_t) (scan_deadline_sec(unit->scan) * 1e6 / CONTROL_ANSWERS);
+        Verdict verdict = VERDICT_PASSED;
+
+        for (size_t i = 0; i < n_servers; i++) {
+                const StepServer *server = &unit->servers[i];
+                uint16_t silent = server->device ? device_take_silent(server->device) & server->included : 0;
+                uint16_t hanging = silent ? inventory_hanging(server->device, silent, pause_usec) : 0;
+
+                for (unsigned chip = 0; chip < CHIPS; chip++) {
+                        Location where = {};
+
+                        if (!(hanging & (1u << chip)))
+                                continue;
+                        memcpy(where.server, server->name, sizeof(where.server));
+                        (void) location_append(&where, LOCATION_CHIP, chip);
+                        (void) step_finding(step, &verdict, "device-hang", &where, NULL,
+                                            "it fell silent in this step, and was silent again while it was asked %u times more and others answered each time",
+                                            CONTROL_ANSWERS);
+                }
+        }
+
+        if (verdict == VERDICT_FAILED && verdict_is_judged(end->verdict))
+                end->verdict = VERDICT_FAILED;
+        return verdict == VERDICT_FAILED ? -ETIMEDOUT : 0;
+}
+
 /* What a step on a server could not count for want of chips that were not asked for is nobody's doubt: each chip's record says so. */
 static void tell_unasked(Step *step, const Unit *unit, const Check *check, const StepEnd *end) {
         char name[64];
@@ -278,6 +307,8 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         taken = child->unit->withdrawn < UNIT_WITHDRAWN_MAX ? is_taken(child, check, planned, id, settings.n_servers) : 1;
         r = taken != 0 ? end_taken(&settings, taken, ret) : run_and_ask(step, child->unit, check, planned, &settings, ret);
         suspect_device(step, child->unit, r);
+        if (child->unit->chip < 0 && taken == 0 && suspect_chips(step, child->unit, settings.n_servers, ret) < 0)
+                r = -ETIMEDOUT;
         if (taken == 0 && r >= 0)
                 tell_unasked(step, child->unit, check, ret);
         child->unit->used_nsec += ret->device_nsec;

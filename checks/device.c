@@ -31,6 +31,7 @@ struct Device {
         uint32_t status;
         int failure;    /* the first error of the transport */
         int silence;    /* -ETIMEDOUT or -EHOSTDOWN once a deadline has passed */
+        uint16_t silent; /* see device_take_silent() */
         WireCompletion completions[WIRE_BATCH_MAX]; /* where the caller wants none */
 };
 
@@ -104,6 +105,13 @@ int device_failure(const Device *device) {
         return device->failure;
 }
 
+uint16_t device_take_silent(Device *device) {
+        uint16_t silent = device->silent;
+
+        device->silent = 0;
+        return silent;
+}
+
 /* Which of a chip's engines runs a command: the order of wire.h, cores first. */
 static size_t command_engine(const WireCommand *command) {
         size_t chip = command->chip < CHIPS ? command->chip : 0, engine;
@@ -156,6 +164,8 @@ static int judge_batch(Device *device, const WireCommand *commands, size_t n, Wi
                 if (completions[i].status == STATUS_NRT_SUCCESS)
                         continue;
 
+                if (completions[i].status == STATUS_NRT_TIMEOUT && device->chip == WIRE_CHIP_ALL && commands[i].chip < CHIPS)
+                        device->silent |= (uint16_t) (1u << commands[i].chip);
                 device->status = completions[i].status;
                 r = -EREMOTEIO;
         }

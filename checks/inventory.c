@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "checks/device-control.h"
+#include "checks/device-link.h"
 #include "checks/occupancy.h"
 
 enum {
@@ -112,6 +113,24 @@ void inventory_read(Device *device, uint16_t chips, const int earlier[static CHI
                 }
 }
 
+/* What a chip answers beside its attributes, without a change of anything. */
+static int ask_link(Device *device, uint16_t chips, uint16_t *silent) {
+        WireLinkStatus statuses[CHIPS];
+        LinkEnd ends[CHIPS];
+        int errors[CHIPS], r;
+        size_t n = 0;
+
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                if (chips >> chip & 1)
+                        ends[n++] = (LinkEnd) { (uint8_t) chip, LINK_X_PLUS };
+
+        r = device_link_status(device, ends, n, statuses, errors);
+        for (size_t i = 0; i < n && r >= 0; i++)
+                if (errors[i] == -ETIMEDOUT)
+                        *silent |= (uint16_t) (1u << ends[i].chip);
+        return r;
+}
+
 /* Bits per chip of who answered something and of who was silent to something, in one round of questions: all of them for those that are
  * asked again, one for the others. Negative: the connection has broken off. */
 static int ask_all(Device *device, uint16_t again, uint16_t *ret_answered, uint16_t *ret_silent) {
@@ -139,26 +158,37 @@ static int ask_all(Device *device, uint16_t again, uint16_t *ret_answered, uint1
         return 0;
 }
 
-void inventory_ask_again(Device *device, uint64_t pause_usec, Inventory *inventory) {
-        uint16_t again = 0, hang = 0;
-
-        for (unsigned chip = 0; chip < CHIPS; chip++)
-                again |= (uint16_t) ((unsigned) (inventory->chips[chip].error == -ETIMEDOUT) << chip);
+/* Of AGAIN those that hang. LINKS: none of them carries work, so that a link may be asked for its status. */
+static uint16_t find_hanging(Device *device, uint16_t again, uint64_t pause_usec, bool links) {
+        uint16_t hang = 0;
 
         for (unsigned i = 0; i < CONTROL_ANSWERS && again != 0; i++) {
                 uint16_t answered, silent;
 
                 (void) usleep((useconds_t) pause_usec);
-                if (ask_all(device, again, &answered, &silent) < 0)
-                        return;
+                if (ask_all(device, again, &answered, &silent) < 0 || (links && ask_link(device, again, &silent) < 0))
+                        return 0;
                 hang |= again & silent;
                 for (unsigned chip = 0; chip < CHIPS; chip++)
                         if ((answered & ~(1u << chip)) == 0)
                                 again &= (uint16_t) ~(1u << chip); /* nobody beside it */
         }
+        return hang & again;
+}
+
+void inventory_ask_again(Device *device, uint64_t pause_usec, Inventory *inventory) {
+        uint16_t again = 0, hang;
 
         for (unsigned chip = 0; chip < CHIPS; chip++)
-                inventory->chips[chip].hangs = hang & again & (1u << chip);
+                again |= (uint16_t) ((unsigned) (inventory->chips[chip].error == -ETIMEDOUT) << chip);
+
+        hang = find_hanging(device, again, pause_usec, false);
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                inventory->chips[chip].hangs = hang >> chip & 1;
+}
+
+uint16_t inventory_hanging(Device *device, uint16_t chips, uint64_t pause_usec) {
+        return find_hanging(device, chips, pause_usec, true);
 }
 
 uint16_t inventory_absent(const Inventory *inventory) {

@@ -45,6 +45,9 @@ void inventory_read(Device *device, uint16_t chips, const int earlier[static CHI
  */
 void inventory_ask_again(Device *device, uint64_t pause_usec, Inventory *inventory);
 
+/* Which of CHIPS, which were silent in a test and carry no work, hang: they are asked as above, and for the status of a link. */
+uint16_t inventory_hanging(Device *device, uint16_t chips, uint64_t pause_usec);
+
 /* The chips that the host's driver does not show, bit per chip. */
 uint16_t inventory_absent(const Inventory *inventory);
 

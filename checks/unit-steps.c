@@ -328,8 +328,55 @@ static UnitNext judge_suspicion(Unit *unit, StepEnd *end) {
         return hang ? UNIT_GIVE_UP : UNIT_FRESH;
 }
 
+static ScanServer *server_named(const Unit *unit, const char *name) {
+        for (size_t i = 0; i < unit->scan->n_servers; i++)
+                if (strcmp(unit->scan->servers[i].target->name, name) == 0)
+                        return &unit->scan->servers[i];
+        return NULL;
+}
+
+/* A chip that hangs is of no use to any step from here on, nor to this one. Returns whether that was news. */
+static bool lose_chip(Unit *unit, const Location *where) {
+        ScanServer *server = server_named(unit, where->server);
+        int chip = location_index(where, LOCATION_CHIP);
+        char id[ID_MAX];
+
+        if (!server || chip < 0 || server->lost & (1u << chip))
+                return false;
+        server->lost |= (uint16_t) (1u << chip);
+        if (server == &unit->scan->servers[unit->server]) {
+                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), where, VERDICT_ERROR, REASON_NONE));
+                account_part(unit->scan->account, where, unit->current, VERDICT_ERROR);
+        }
+        return true;
+}
+
+/*
+ * Whether the run of a step on a server met chips that hang. Then it takes place once more without them, and of this one they alone are told: what
+ * others did with them may be their doing. Each time there are fewer chips.
+ */
+static bool lose_hanging(Unit *unit, const StepEnd *end) {
+        const Findings *findings = &unit->outcome.findings;
+        bool any = false;
+
+        for (size_t i = 0; i < findings->n && unit->chip < 0; i++)
+                if (strcmp(findings->items[i].finding.code, "device-hang") == 0)
+                        any |= lose_chip(unit, &findings->items[i].finding.where);
+        if (!any)
+                return false;
+
+        outcome_withdraw(&unit->outcome);
+        accept_run(unit);
+        unit->withdrawn_nsec += end->device_nsec;
+        unit->open = false;
+        unit->next = UNIT_RETEST_FRESH;
+        return true;
+}
+
 /* Ends the step with what its runs say together. */
 static void conclude(Unit *unit, StepEnd end) {
+        if (unit->chip < 0 && verdict_is_judged(end.verdict) && findings_find(&unit->findings, "device-hang"))
+                end.verdict = VERDICT_FAILED;
         end.runs = unit->runs + (unit->runs == 0 || end.verdict != VERDICT_SKIPPED);
         end.reproduced = end.verdict == VERDICT_FAILED;
         if (unit->runs > 0) {
@@ -365,12 +412,14 @@ static void leave_open(StepEnd *end, int error) {
 
 static int on_end(Unit *unit, const Event *event) {
         StepEnd end = event->end;
-        bool suspicion;
+        bool suspicion, contradicts;
         int taken;
 
         if (!reason_fits(end.reason, end.verdict))
                 return refuse_line(unit, "a verdict with a reason that does not go with it");
         unit->used_nsec += end.device_nsec;
+        if (lose_hanging(unit, &end))
+                return 0;
         taken = end.occupancy == RUN_UNTOLD ? unit_is_taken(unit) : end.occupancy == RUN_TAKEN;
         if (taken != 0)
                 outcome_withdraw(&unit->outcome);
@@ -379,9 +428,10 @@ static int on_end(Unit *unit, const Event *event) {
         if (taken != 0)
                 leave_open(&end, taken < 0 ? taken : -EPROTO);
 
+        contradicts = end.verdict != VERDICT_FAILED && end.verdict != VERDICT_ERROR && unit->runs == 0 &&
+                      findings_verdict(&unit->outcome.findings) == VERDICT_FAILED;
         accept_run(unit);
-        if (end.verdict != VERDICT_FAILED && end.verdict != VERDICT_ERROR &&
-            findings_verdict(&unit->findings) == VERDICT_FAILED && unit->runs == 0)
+        if (contradicts)
                 return refuse_line(unit, "a step that found a failure and did not fail");
 
         suspicion = unit->chip >= 0 && (findings_find(&unit->findings, "device-hang") ||

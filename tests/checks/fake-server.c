@@ -164,6 +164,8 @@ static bool is_silent(Server *server, const WireCommand *command) {
                 return fault == FAKE_HANG_ALONE || fault == FAKE_SILENT_ALONE;
         if (fault == FAKE_SILENT_ONCE)
                 return server->n_asked++ == 0;
+        if (fault == FAKE_SILENT_LATER)
+                return server->n_commands[command->chip] > 0 && server->n_asked++ == 0;
         if (fault == FAKE_SILENT_AT_TIMES || fault == FAKE_SILENT_ALONE)
                 return server->n_asked++ % 20 == 0;
         return (fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START || is_late(server, FAKE_HANG_LATER);

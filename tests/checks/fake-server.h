@@ -29,6 +29,7 @@ typedef enum FakeFault {
         FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once any chip was spoken to */
         FAKE_REFUSES_ALL,  /* whatever the chip is asked over the server's connection is refused, as if it were a claim */
         FAKE_HANG_LATER,   /* the chip says nothing any more behind the batch in which it was first told to do something */
+        FAKE_SILENT_LATER, /* over the server's connection, to one question behind the first command */
         FAKE_GARBLED_LATER, /* the same, and over its own connections what it says makes no sense */
         FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
 } FakeFault;

@@ -549,6 +549,45 @@ static void test_silence_while_it_tells_what_it_is_is_asked_again(void **state) 
         assert_int_equal(alone->n_findings, 0);
 }
 
+static Verdict part_of(const SelftestScan *scan, const char *step, unsigned chip) {
+        Verdict verdict = _VERDICT_INVALID;
+        char where[32];
+
+        (void) unit_name((int) chip, where);
+        for (size_t i = 0; i < scan->n_parts; i++)
+                if (strcmp(scan->parts[i].step, step) == 0 && strcmp(scan->parts[i].where, where) == 0) {
+                        assert_int_equal(verdict, _VERDICT_INVALID); /* each once */
+                        verdict = scan->parts[i].verdict;
+                }
+        return verdict;
+}
+
+/* It is told as in a step of its own, whoever stood beside it is not, and the steps that come go on without it. */
+static void test_a_chip_that_falls_silent_in_a_step_on_a_server_hangs(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .fault = FAKE_HANG_LATER, .chip = 4 },
+                                                                       STEPS("quiet", "mesh"));
+
+        assert_step(scan, -1, "quiet", VERDICT_FAILED, REASON_NONE);
+        assert_finding(scan, SERVER "/chip4", "device-hang", 1, 1);
+        assert_null(selftest_finding(scan, SERVER "/chip5", "link-errors"));
+        assert_finding(scan, SERVER "/chip7", "link-errors", 2, 2); /* of mesh, without chip 4 */
+        assert_int_equal(scan->n_findings, 2);
+        for (unsigned chip = 0; chip < 16; chip++) {
+                assert_int_equal(part_of(scan, "quiet", chip), chip == 4 ? VERDICT_ERROR : VERDICT_PASSED);
+                assert_int_equal(part_of(scan, "mesh", chip), chip == 4 ? VERDICT_ERROR : chip == 7 ? VERDICT_FAILED : VERDICT_PASSED);
+        }
+        assert_int_equal(scan->status, STATUS_FAILED);
+}
+
+/* Whether it hangs nobody can say; what the run made of it stands. */
+static void test_a_chip_that_is_silent_once_in_a_step_on_a_server_is_not_judged(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .fault = FAKE_SILENT_LATER, .chip = 4 }, STEPS("quiet"));
+
+        assert_null(selftest_finding(scan, SERVER "/chip4", "device-hang"));
+        assert_finding(scan, SERVER "/chip5", "link-errors", 1, 2);
+        assert_int_equal(part_of(scan, "quiet", 4), VERDICT_ERROR);
+}
+
 /* Nobody can say whether it is the chip or all that it shares. */
 static void test_silence_of_a_chip_without_neighbours_is_nobody_s_fault(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
@@ -879,6 +918,8 @@ int main(void) {
                 cmocka_unit_test(test_silence_of_a_chip_without_neighbours_is_nobody_s_fault),
                 cmocka_unit_test(test_silence_while_it_tells_what_it_is_is_asked_again),
                 cmocka_unit_test(test_a_server_that_stands_still_loses_nothing),
+                cmocka_unit_test(test_a_chip_that_falls_silent_in_a_step_on_a_server_hangs),
+                cmocka_unit_test(test_a_chip_that_is_silent_once_in_a_step_on_a_server_is_not_judged),
                 cmocka_unit_test(test_a_chip_that_hangs_is_found_behind_a_stall),
                 cmocka_unit_test(test_silence_of_all_is_nobody_s_fault),
                 cmocka_unit_test(test_garbled_answers_of_one_chip_are_its_fault),
