@@ -11,6 +11,7 @@
 #include "cli/part-list.h"
 
 #define SERVER_CHIPS 16
+#define AGAIN        "scan again"
 
 /* A gap that several parts tell in the same words. */
 typedef struct Group {
@@ -154,7 +155,7 @@ static const char *more_to_scan(const Outcome *outcome, const View *view) {
         for (size_t i = 0; i < outcome->n; i++)
                 chips += view_is_health(outcome->views[i]) && strncmp(outcome->views[i]->where, view->where, n) == 0 &&
                                 outcome->views[i]->where[n] == '/';
-        return chips < SERVER_CHIPS ? "scan whole server" : "scan again";
+        return chips < SERVER_CHIPS ? "scan whole server" : AGAIN;
 }
 
 /* In records of before there was a reason for it, by the sentences of that time. */
@@ -181,7 +182,9 @@ static const char *action_of(const ViewUntested *untested, const char *otherwise
 
         if (untested->why >= 0 && untested->why < _REASON_MAX && actions[untested->why])
                 return actions[untested->why];
-        return is_out_of_reach(untested) ? "see to server" : otherwise;
+        if (is_out_of_reach(untested))
+                return "see to server";
+        return untested->needs_others && strcmp(otherwise, AGAIN) == 0 ? "scan with the others" : otherwise;
 }
 
 static bool has_untested_steps(const View *view) {
@@ -191,8 +194,18 @@ static bool has_untested_steps(const View *view) {
         return false;
 }
 
+/* Whether something that no scan of more parts would change was left out, too: it is to be seen to first, and others may pass with the rest. */
+static bool has_own_gaps(const View *view) {
+        for (size_t i = 0; i < view->n_untested; i++)
+                if (!view->untested[i].is_promise && !view->untested[i].needs_others)
+                        return true;
+        return false;
+}
+
 /* Steps that were left out for one reason are told once, and the promises that were not kept by that not at all. */
-static bool is_told_before(const View *view, size_t i) {
+static bool is_told_elsewhere(const View *view, size_t i) {
+        if (view->untested[i].needs_others && has_own_gaps(view))
+                return true;
         for (size_t k = 0; k < i; k++)
                 if (strcmp(view->untested[k].reason, view->untested[i].reason) == 0)
                         return true;
@@ -219,7 +232,7 @@ static int group_rows_of(const Outcome *outcome, const View *view, Groups *group
                                  .is_away = is_out_of_reach(untested) };
                 Group *group;
 
-                if (is_told_before(view, i))
+                if (is_told_elsewhere(view, i))
                         continue;
                 wanted.action = action_of(untested, more_to_scan(outcome, view));
                 for (size_t k = i; k < view->n_untested; k++)
@@ -289,7 +302,7 @@ static int add_row_of_all(Table *table, const Outcome *outcome, const View *view
         is_away = all && is_out_of_reach(sole);
         (void) snprintf(what, sizeof(what), "%s%s", sole->reason, is_away ? "; is it on, its name right in assayd.yaml, its simulator up?" : "");
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-",
-                                                   action_of(sole, "scan again"), "-", what });
+                                                   action_of(sole, more_to_scan(outcome, view)), "-", what });
 }
 
 /* A server that left when this chip was still before its first test: the row of the others tells of it, too. */
@@ -317,7 +330,7 @@ int untested_add_rows(Table *table, const Outcome *outcome) {
                 else if (view->n_untested > 0)
                         r = group_rows_of(outcome, view, &groups);
                 else
-                        r = table_row(table, (const char *[]) { view->where, result_to_string(view->result), "-", "scan again", "-", "nothing was judged" });
+                        r = table_row(table, (const char *[]) { view->where, result_to_string(view->result), "-", AGAIN, "-", "nothing was judged" });
         }
         for (size_t i = 0; r >= 0 && i < groups.n; i++)
                 r = add_row(table, &groups.groups[i]);
@@ -347,13 +360,13 @@ static bool was_asked_for_alone(const View *view) {
 
 static bool is_asked_before(const View *view, size_t index, const char *action, const char *otherwise) {
         for (size_t i = 0; i < index; i++)
-                if (!is_told_before(view, i) && strcmp(action_of(&view->untested[i], otherwise), action) == 0)
+                if (!is_told_elsewhere(view, i) && strcmp(action_of(&view->untested[i], otherwise), action) == 0)
                         return true;
         return false;
 }
 
 void untested_print_actions(const View *view) {
-        const char *otherwise = was_asked_for_alone(view) ? "scan whole server" : "scan again";
+        const char *otherwise = was_asked_for_alone(view) ? "scan whole server" : AGAIN;
 
         if (!has_nothing_but_gaps(view))
                 return;
@@ -362,7 +375,7 @@ void untested_print_actions(const View *view) {
         for (size_t i = 0; i < view->n_untested; i++) {
                 const char *action = action_of(&view->untested[i], otherwise);
 
-                if (!is_told_before(view, i) && !is_asked_before(view, i, action, otherwise))
+                if (!is_told_elsewhere(view, i) && !is_asked_before(view, i, action, otherwise))
                         say(stdout, "To do: %s\n", action);
         }
 }

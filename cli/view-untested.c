@@ -41,13 +41,14 @@ static int add_untested(View *view, const char *name, Reason why, const char *fo
 typedef struct LeftOut {
         const char *why, *unit, *words;
         Reason reason; /* that the part has for it, of which WORDS say more; none: it can pass without */
+        bool needs_others; /* a scan of more parts would test it */
 } LeftOut;
 
 static const LeftOut left_out[] = {
-        { "out_of_scan", "{port}", "whose far end is not scanned together with this end, is in service or does not answer" },
-        { "out_of_scan", "{chip}", "a chip of the rings is not scanned, is in service or does not answer" },
-        { "out_of_scan", NULL, "not scanned, in service or without an answer" },
-        { "other_end", NULL, "with a cable whose other end is not known to be in the scan" },
+        { "out_of_scan", "{port}", "whose far end is not scanned together with this end, is in service or does not answer", .needs_others = true },
+        { "out_of_scan", "{chip}", "a chip of the rings is not scanned, is in service or does not answer", .needs_others = true },
+        { "out_of_scan", NULL, "not scanned, in service or without an answer", .needs_others = true },
+        { "other_end", NULL, "with a cable whose other end is not known to be in the scan", .needs_others = true },
         { "undecided", NULL, "that the plan had no time for" },
         { "silent", NULL, "that stopped answering" },
         { "refused", NULL, "that refused" },
@@ -55,11 +56,11 @@ static const LeftOut left_out[] = {
         { "either_end", NULL, "that may be as sound as the one that they talked to", REASON_AMBIGUOUS },
         { "cables", NULL, "in rings in which cables end at wrong ports" },
         { "stopped", NULL, "in rings that did not come to their end" },
-        { "together", NULL, "in no collective with all others of the UltraServer" },
+        { "together", NULL, "in no collective with all others of the UltraServer", .needs_others = true },
         { "large", NULL, "behind a link that is too slow for vectors of the planned length" },
-        { "partners", "{adapter}", "of the server that were not asked for" },
+        { "partners", "{adapter}", "of the server that were not asked for", .needs_others = true },
         { "partners", NULL, "without a sound neighbour to add with", REASON_AMBIGUOUS },
-        { "other_servers", "1", "paths to and from other servers, none of which is scanned together with it" },
+        { "other_servers", "1", "paths to and from other servers, none of which is scanned together with it", .needs_others = true },
 };
 
 /* A check names what it left out within its step by measurements that are called CHECK_untested_WHY, each at its place. */
@@ -100,14 +101,19 @@ static int add_left_out(View *view, json_t *step, json_t *first, const LeftOut *
         const char *unit = text(first, "unit"); /* {port} */
         double sum = 0;
         size_t i;
+        int r;
 
-        if (strcmp(unit, "{chip}") == 0)
-                return add_untested(view, text(step, "name"), why, "%s", kind->words);
         json_array_foreach(measurements, i, measurement)
                 if (strcmp(why_left_out(measurement), why_left_out(first)) == 0 && strcmp(text(measurement, "unit"), unit) == 0 &&
                     !is_told_before(measurements, i, place_of(measurement)))
                         sum += json_number_value(json_object_get(measurement, "value"));
-        return add_untested(view, text(step, "name"), why, "%.15g %.*s%s %s", sum, (int) strlen(unit) - 2, unit + 1, sum == 1 ? "" : "s", kind->words);
+        if (strcmp(unit, "{chip}") == 0)
+                r = add_untested(view, text(step, "name"), why, "%s", kind->words);
+        else
+                r = add_untested(view, text(step, "name"), why, "%.15g %.*s%s %s", sum, (int) strlen(unit) - 2, unit + 1, sum == 1 ? "" : "s", kind->words);
+        if (r >= 0)
+                view->untested[view->n_untested - 1].needs_others = kind->needs_others;
+        return r;
 }
 
 static int read_left_out(View *view, json_t *step) {

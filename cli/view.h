@@ -29,6 +29,7 @@ typedef struct ViewUntested {
         char *reason;     /* released with the view */
         bool is_promise;  /* a measurement; else a step */
         bool is_implied;  /* a measurement of a step that was not run, which says it already */
+        bool needs_others; /* left out by a step that ran, because parts were not in the scan: by itself no reason not to pass */
         Reason why;       /* negative: none was given */
 } ViewUntested;
 

@@ -96,9 +96,21 @@ row 'us0-1/chip11,15 +INCONCLUSIVE +- +scan again +efa +1 adapter that got too m
 row 'us0-1/chip5 +INCONCLUSIVE +- +scan again +collective +without a sound neighbour to add with$'
 [ "$(grep -Ec '^us0-1/chip11,15 .* efa ' "$out")" = 1 ] || bad "two rows of one gap"
 [ "$(grep -Ec '^Not tested: (efa|collective) on us0-1/chip(11,15|5) ' "$out")" = 2 ] || bad "two lines of one gap"
+! grep -Eq 'INCONCLUSIVE.*(far end|no collective)' "$out" || bad "a row of what others pass without"
+has "Not tested: neuronlink on us0-1/chip0-15 (2 ports whose far end"
 ! grep -Eq 'what it did cannot be told|the device could not be reached' "$out" || bad "general words beside those that say more"
 expect 0 "explain has one line, too" assayctl explain "$(assayctl verdict us0-1/chip11 --json | jq .record)"
 [ "$(grep -c '^Not tested: efa' "$out")" = 1 ] || bad "two lines"
+[ "$(grep '^To do: ' "$out")" = "To do: scan again" ] || bad "something else to do"
+
+# A plan that promises what only a scan with other servers can keep: to scan the same once more would change nothing.
+printf 'plan: ports\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: neuronlink}]\ncoverage: {neuronlink_ports_tested: 6}\n' >"$stage/plans/ports.yaml"
+expect 2 "a server without its neighbours" assayctl scan us0-2 --plan ports
+row 'us0-2 +INCONCLUSIVE +- +scan with the others +- +2 ports whose far end'
+expect 0 "and explain" assayctl explain "$({ assayctl verdict us0-2/chip3 --json || true; } | jq .record)"
+has "To do: scan with the others"
+expect 2 "one of its chips" assayctl scan us0-2/chip3 --plan ports
+row 'us0-2 +INCONCLUSIVE +- +scan whole server '
 
 # What wears out at a port that fails, one row of memory in two ways, an error counter that lies, an adapter, a PCIe link: one thing to do each.
 "$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
