@@ -3,7 +3,7 @@
 /*
  * The patterns, one by one where each is for something of its own, else by families. What is of the structure
  * reaches every bit of every register, at 0 and at 1, in both directions, every gate of both multipliers, every
- * carry of the adder, and loads the array fully once; fp32 reaches all 32 bits of them with half as many vectors as any other format.
+ * carry of the adder, and loads the array fully in every format; fp32 reaches all 32 bits of them with half as many vectors as any other format.
  */
 
 #include <assert.h>
@@ -140,6 +140,7 @@ static uint32_t dense_of(WireFormat format, bool second) {
 typedef enum Part { PART_P5, PART_P7, PART_P8, PART_P10, PART_P1, PART_P2, PART_P9, _PART_MAX } Part;
 
 #define PARTS_OF_STRUCTURE 3u
+#define FULL_IN_TABLE      (1u << FORMAT_FP32 | 1u << FORMAT_FP8_E4M3 | 1u << FORMAT_FP8_E3M4) /* the others of the structure load the array as P10 */
 
 static const WireFormat others[] = { FORMAT_FP16, FORMAT_TF32, FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4, FORMAT_FP32 };
 static const char *const part_names[_PART_MAX] = { "P5", "P7", "P8", "P10", "P1", "P2", "P9" };
@@ -166,8 +167,11 @@ static Recipe single_at(unsigned i, char *name) {
         WireFormat format = others[i / _PART_MAX];
         Part part = i % _PART_MAX;
 
+        Recipe recipe = part_of(part, format, 0);
+
+        recipe.structure = part == PART_P10 && !(FULL_IN_TABLE >> format & 1);
         (void) snprintf(name, NAME_MAX_BYTES, "%s %s", wire_format_words[format], part_names[part]);
-        return part_of(part, format, 0);
+        return recipe;
 }
 
 static const struct {

@@ -855,6 +855,27 @@ static void test_every_gate_is_asked_under_full_load(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* Jobs load the array in one format or another, and what is wrong with one of them then is no other's. */
+static void test_every_format_is_asked_under_full_load(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        chip.droop = 49;
+        for (unsigned format = 0; format < _FORMAT_MAX; format++) {
+                char says[64];
+
+                (void) snprintf(says, sizeof(says), "%s is at times taken for", wire_format_words[format]);
+                tensor_chip_inject(&chip, "format-wrong", "core6", (TensorParameters){ .format = (int) format }, 1);
+                run(&chip);
+                if (outcome.verdict != VERDICT_FAILED)
+                        print_error("%s passed\n", wire_format_words[format]);
+                assert_failed_with(1);
+                assert_finding(&outcome, 0, "systolic-mode", "core6", says);
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+}
+
 /* Products of two numbers of 8 bits have zeros below bit 14. */
 static void test_every_bit_of_a_product_is_asked_under_full_load(void **state) {
         TensorChip chip;
@@ -904,6 +925,7 @@ int main(void) {
                 cmocka_unit_test(test_what_is_slow_at_times_names_no_other_element),
                 cmocka_unit_test(test_what_does_not_reproduce_is_measured_more),
                 cmocka_unit_test(test_every_gate_is_asked_under_full_load),
+                cmocka_unit_test(test_every_format_is_asked_under_full_load),
                 cmocka_unit_test(test_every_bit_of_a_product_is_asked_under_full_load),
         };
 
