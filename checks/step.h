@@ -44,7 +44,8 @@ double step_temperature(const Step *step, const char *server, unsigned chip);
 
 /* Of a chip: another of the scan, on another server, that told the same serial number before the first step; NULL: there is none. */
 const Location *step_twin(const Step *step);
-/* Of a chip: how many other servers of the scan told the serial numbers of all their chips before the first step, so that a twin there would be known. */
+/* Of a chip: how many other servers there are in the scan, if each told the serial numbers of all its chips before the first step, so that any twin would
+ * be known; else 0. */
 unsigned step_twin_servers(const Step *step);
 
 /* What the operator says of the wiring; NULL: servers are named by their place (topology.h). */

@@ -82,9 +82,9 @@ static int find_serial(const ScanServer *server, const char *serial, bool *ret_a
 /* Chips of one server see each other's serial numbers, those of several do not. */
 static void find_twin(Unit *unit) {
         const char *serial = unit->scan->servers[unit->server].inventory.chips[unit->chip].serial;
+        bool all_told = serial[0];
 
         unit->twin = (Location) {};
-        unit->n_twin_servers = 0;
         for (size_t s = 0; s < unit->scan->n_servers && serial[0]; s++) {
                 const ScanServer *server = &unit->scan->servers[s];
                 bool all;
@@ -93,12 +93,13 @@ static void find_twin(Unit *unit) {
                 if (s == unit->server)
                         continue;
                 chip = find_serial(server, serial, &all);
-                unit->n_twin_servers += all;
+                all_told = all_told && all;
                 if (chip < 0 || unit->twin.server[0])
                         continue;
                 memcpy(unit->twin.server, server->target->name, sizeof(unit->twin.server));
                 (void) location_append(&unit->twin, LOCATION_CHIP, (unsigned) chip);
         }
+        unit->n_twin_servers = all_told ? (unsigned) unit->scan->n_servers - 1 : 0;
 }
 
 /* The unit's own server comes first; a chip knows no other. */

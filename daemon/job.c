@@ -108,6 +108,8 @@ void job_record_run(const Job *job, const JobServer *server, const char *digest,
                 .limits_sha256 = job->scan->limits_sha256,
                 .worker_sha256 = program_sha256(&manager->worker_program, manager->worker.run_path),
         };
+        for (size_t i = 0; i < job->n_servers && i < RECORD_RUN_SERVERS_MAX; i++)
+                ret->servers[ret->n_servers++] = job->servers[i].target->config->name;
         if (digest[0] && job->evidence) {
                 ret->evidence_name = evidence_name(job->evidence);
                 ret->evidence_sha256 = digest;

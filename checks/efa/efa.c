@@ -72,25 +72,27 @@ static int note_chip(Round *round, unsigned chip, const Location *where) {
         return r;
 }
 
-/* Other servers that an adapter answers on. */
+/* Other servers that it was tested with; 0 where one that should have been was not. */
 static unsigned count_others(const Round *round) {
-        unsigned n = 0;
+        unsigned n_partners = 0;
 
+        for (size_t i = 1; step_server(round->step, i); i++)
+                n_partners += round_is_partner(round, i);
         for (size_t h = 1; h < round->hosts.n; h++)
-                n += (round_answering(round) >> (h * CHIPS) & OWN_ADAPTERS) != 0;
-        return n;
+                if (!(round_answering(round) >> (h * CHIPS) & OWN_ADAPTERS))
+                        return 0;
+        return round->hosts.n == n_partners + 1 ? n_partners : 0;
 }
 
 /* What only flows between servers show is not cleared by a scan of one server alone. */
 static int note_with_servers(Round *round, unsigned chip, const Location *where) {
         unsigned n = count_others(round);
-        int r;
+        int r = 0;
 
-        if (n == 0)
-                return 0;
-        r = step_note(round->step, "efa_tested_with_servers", n, "{server}", where);
+        if (n > 0)
+                r = step_note(round->step, "efa_tested_with_servers", n, "{server}", where);
         if (r >= 0 && round->verdicts[chip] == VERDICT_FAILED && round->with_servers >> chip & 1)
-                r = step_note(round->step, "efa_found_with_servers", n, "{server}", where);
+                r = step_note(round->step, "efa_found_with_servers", 1, "{server}", where);
         return r;
 }
 

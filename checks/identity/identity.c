@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "checks/identity/parameters.h"
 #include "checks/step.h"
@@ -215,8 +214,9 @@ static int read_neighbours(Step *step, Neighbours *ret) {
 static int find_carrier(Step *step, Verdict *verdict, const Location *other, const char *serial) {
         char text[LOCATION_STRING_MAX];
 
-        return step_finding(step, verdict, "identity-duplicate", NULL, &(Evidence) { .actual = serial },
-                            "%s carries the same serial %.64s", location_format(other, text), serial);
+        location_format(other, text);
+        return step_finding(step, verdict, "identity-duplicate", NULL, &(Evidence) { .actual = serial, .far_end = text },
+                            "%s carries the same serial %.64s", text, serial);
 }
 
 /* The twin of another server: a scan of this one alone does not show it, so its pass is not to clear it. */
@@ -227,7 +227,7 @@ static int find_twin(Step *step, Verdict *verdict, const char *serial) {
         if (step_twin(step))
                 r = find_carrier(step, verdict, step_twin(step), serial);
         if (r >= 0 && step_twin(step))
-                r = step_note(step, "identity_found_with_servers", MAX(n, 1u), "{server}", NULL);
+                r = step_note(step, "identity_found_with_servers", 1, "{server}", NULL);
         return r >= 0 && n > 0 ? step_note(step, "identity_tested_with_servers", n, "{server}", NULL) : r;
 }
 

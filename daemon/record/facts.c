@@ -72,6 +72,9 @@ const char *facts_wrong_with_run(const RecordRun *run) {
                 return "the plan has no digest";
         if ((run->limits_sha256 && !is_sha256(run->limits_sha256)) || (run->worker_sha256 && !is_sha256(run->worker_sha256)))
                 return "the limits' digest or the worker's is none";
+        for (size_t i = 0; i < run->n_servers; i++)
+                if (!location_server_name_is_valid(run->servers[i]))
+                        return "a server of the run has no name";
         if (run->evidence_name && !is_sha256(run->evidence_sha256))
                 return "the evidence has no digest";
         if (run->finished_usec > TIME_USEC_MAX || run->started_usec > TIME_USEC_MAX)

@@ -14,9 +14,12 @@
 #define REGIONS_WORD   "regions"
 #define TOGETHER_WORD  "together"
 #define SERVERS_WORD   "servers"
+#define WITH_WORD      "with:" /* before the name of a server */
 
-/* So end the measurements by which a check tells of a chip that what it found there is seen only together with other servers; with how many of them, and
- * with how many it was tested. */
+/*
+ * So end the measurements by which a check tells of a chip that what it found there is seen only together with other servers; that of the next one this is so
+ * of those at the far ends of what it found, and that it was tested with all that it could be tested with.
+ */
 #define FOUND_TOGETHER      "_found_together"
 #define FOUND_WITH_SERVERS  "_found_with_servers"
 #define TESTED_WITH_SERVERS "_tested_with_servers"
@@ -56,18 +59,37 @@ static bool ends_with(const char *name, const char *end) {
         return n > n_end && strcmp(name + n - n_end, end) == 0;
 }
 
-static void take_servers(double value, unsigned *n) {
-        if (value >= 1 && value <= REACH_SERVERS_MAX)
-                *n = MAX(*n, (unsigned) value);
+static void add_server(const char *name, char (*names)[LOCATION_SERVER_NAME_MAX], size_t max) {
+        size_t i = 0;
+
+        while (i < max && names[i][0] && strcmp(names[i], name) != 0)
+                i++;
+        if (i < max && location_server_name_is_valid(name))
+                (void) snprintf(names[i], LOCATION_SERVER_NAME_MAX, "%s", name);
+}
+
+static bool has_server(const Reach *reach, const char *name) {
+        for (size_t i = 0; i < RECORD_RUN_SERVERS_MAX; i++)
+                if (strcmp(reach->servers[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* The server of FAR_END, at which a failure of the step was seen, where that is not the chip's. NULL: there is none. */
+static void take_far_end(const char *far_end, const char *own, Reach *reach) {
+        Location where;
+
+        if (far_end && location_parse(far_end, &where, NULL, NULL) == 0 && strcmp(where.server, own) != 0)
+                add_server(where.server, reach->needed, REACH_NEEDED_MAX);
 }
 
 static void take_others(const char *name, double value, Reach *reach) {
         if (ends_with(name, FOUND_TOGETHER) && value > 0)
                 reach->is_together = true;
-        if (ends_with(name, FOUND_WITH_SERVERS))
-                take_servers(value, &reach->n_servers_needed);
-        if (ends_with(name, TESTED_WITH_SERVERS))
-                take_servers(value, &reach->n_servers);
+        if (ends_with(name, FOUND_WITH_SERVERS) && value > 0)
+                reach->needs_servers = true;
+        if (ends_with(name, TESTED_WITH_SERVERS) && value > 0)
+                reach->is_with_servers = true;
 }
 
 /* ---- out of what is handed over ---- */
@@ -105,6 +127,10 @@ void reach_of_step(const RecordRun *run, const RecordHealth *health, const Recor
                 if (measurement_is_printable(measurement))
                         take_others(measurement->name, measurement->value, ret);
         }
+        for (size_t i = 0; i < step->n_diagnoses; i++)
+                take_far_end(step->diagnoses[i].severity == SEVERITY_FAIL ? step->diagnoses[i].far_end : NULL, health->subject.where.server, ret);
+        for (size_t i = 0; i < run->n_servers; i++)
+                add_server(run->servers[i], ret->servers, RECORD_RUN_SERVERS_MAX);
         for (size_t i = 0; i < ret->n_counts; i++)
                 ret->counts[i].promised = promised_of(health, ret->counts[i].name);
         if (!step->regions || partition_parse(step->regions->partition, &ret->partition) < 0)
@@ -224,6 +250,21 @@ static void take_signed_regions(const json_t *predicate, const json_t *regions, 
                         (void) region_set_parse(text_of(json_array_get(tests, i), "regions"), partition_regions(&ret->partition), &ret->tested);
 }
 
+static void take_signed_servers(const json_t *predicate, const json_t *step, Reach *ret) {
+        const json_t *servers = json_object_get(json_object_get(predicate, "run"), "servers"), *diagnoses = json_object_get(step, "diagnoses");
+        Location own = {};
+
+        (void) location_parse(text_of(json_object_get(predicate, "location"), "path"), &own, NULL, NULL);
+        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
+                const json_t *diagnosis = json_array_get(diagnoses, i);
+
+                if (strcmp(text_of(diagnosis, "type"), severity_to_ocp(SEVERITY_FAIL)) == 0)
+                        take_far_end(text_of(json_object_get(diagnosis, "annotations"), "farEnd"), own.server, ret);
+        }
+        for (size_t i = 0; i < json_array_size(servers); i++)
+                add_server(json_string_value(json_array_get(servers, i)) ?: "", ret->servers, RECORD_RUN_SERVERS_MAX);
+}
+
 void reach_of_signed(const json_t *predicate, const json_t *step, Reach *ret) {
         const json_t *measurements = json_object_get(step, "measurements");
 
@@ -236,6 +277,7 @@ void reach_of_signed(const json_t *predicate, const json_t *step, Reach *ret) {
                         (void) count(ret, text_of(measurement, "name"), value);
                 take_others(text_of(measurement, "name"), value, ret);
         }
+        take_signed_servers(predicate, step, ret);
         for (size_t i = 0; i < ret->n_counts; i++)
                 ret->counts[i].promised = signed_promise(predicate, ret->counts[i].name);
         if (json_object_get(step, "regions"))
@@ -264,11 +306,11 @@ static double needed(const ReachCount *count) {
 }
 
 char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]) {
-        int n = snprintf(text, REACH_TEXT_MAX, "%s,%s,%s%s%s", reach->step, reach->check, reach->plan, reach->has_regions ? "," REGIONS_WORD : "",
-                         reach->is_together ? "," TOGETHER_WORD : "");
+        int n = snprintf(text, REACH_TEXT_MAX, "%s,%s,%s%s%s%s", reach->step, reach->check, reach->plan, reach->has_regions ? "," REGIONS_WORD : "",
+                         reach->is_together ? "," TOGETHER_WORD : "", reach->needs_servers ? "," SERVERS_WORD : "");
 
-        if (reach->n_servers_needed > 0)
-                n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), "," SERVERS_WORD "=%u", reach->n_servers_needed);
+        for (size_t i = 0; i < REACH_NEEDED_MAX && reach->needs_servers && reach->needed[i][0]; i++)
+                n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), "," WITH_WORD "%s", reach->needed[i]);
         for (size_t i = 0; i < reach->n_counts && n < REACH_TEXT_MAX; i++)
                 n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), ",%s=%.17g", reach->counts[i].name, needed(&reach->counts[i]));
         return text;
@@ -295,12 +337,7 @@ static int parse_count(char *word, Reach *reach) {
                 return -EBADMSG;
         *value++ = '\0';
         reached = strtod(value, &end);
-        if (end == value || *end)
-                return -EBADMSG;
-        if (strcmp(word, SERVERS_WORD) != 0)
-                return count(reach, word, reached) ? 0 : -EBADMSG;
-        take_servers(reached, &reach->n_servers_needed);
-        return reach->n_servers_needed > 0 ? 0 : -EBADMSG;
+        return end == value || *end || !count(reach, word, reached) ? -EBADMSG : 0;
 }
 
 int reach_parse(const char *text, Reach *ret) {
@@ -319,6 +356,10 @@ int reach_parse(const char *text, Reach *ret) {
                         reach.has_regions = true;
                 else if (r == 0 && strcmp(word, TOGETHER_WORD) == 0)
                         reach.is_together = true;
+                else if (r == 0 && strcmp(word, SERVERS_WORD) == 0)
+                        reach.needs_servers = true;
+                else if (r == 0 && strncmp(word, WITH_WORD, strlen(WITH_WORD)) == 0)
+                        add_server(word + strlen(WITH_WORD), reach.needed, REACH_NEEDED_MAX);
                 else if (r == 0)
                         r = parse_count(word, &reach);
         }
@@ -360,10 +401,17 @@ static bool has_counted_enough(const Reach *pass, const Reach *failed) {
         return any;
 }
 
+bool reach_lacks_servers(const Reach *pass, const Reach *failed) {
+        for (size_t i = 0; i < REACH_NEEDED_MAX && failed->needs_servers && failed->needed[i][0]; i++)
+                if (!has_server(pass, failed->needed[i]))
+                        return true;
+        return failed->needs_servers && !pass->is_with_servers;
+}
+
 bool reach_covers(const Reach *pass, const Reach *failed, const Location *where, bool remembers) {
         if (strcmp(pass->step, failed->step) != 0 || (*failed->check && strcmp(pass->check, failed->check) != 0))
                 return false;
-        if (pass->n_servers < failed->n_servers_needed)
+        if (reach_lacks_servers(pass, failed))
                 return false;
         if (pass->has_regions)
                 return (remembers && failed->has_regions) || is_region_tested(pass, where);

@@ -16,7 +16,7 @@
 
 #define REACH_UNASKED  "_chips_not_requested" /* so end the names of measurements that tell how many chips of its server a step went without */
 
-#define REACH_SERVERS_MAX 1024 /* of other servers: no scan has more */
+#define REACH_NEEDED_MAX 4 /* servers at the far ends of what a step found at one chip */
 
 #define REACH_STEP_MAX   64   /* of a step's or a check's name, with the final zero */
 #define REACH_COUNTS_MAX 8    /* a check counts fewer things */
@@ -32,8 +32,10 @@ typedef struct Reach {
         char check[REACH_STEP_MAX]; /* "": not known */
         char plan[17];              /* the first half of the digest of its plan, in hex; "": not known */
         bool is_together;           /* of a failure: only tests together with other servers show it */
-        unsigned n_servers;         /* other servers that it was tested with */
-        unsigned n_servers_needed;  /* of a failure: other servers that it took to see it */
+        bool is_with_servers;       /* it was tested with all other servers of the run that it could be tested with, and there were some */
+        bool needs_servers;         /* of a failure: other servers were needed to see it, and of these … */
+        char needed[REACH_NEEDED_MAX][LOCATION_SERVER_NAME_MAX]; /* … those at the far ends of what was found; "" behind the last one */
+        char servers[RECORD_RUN_SERVERS_MAX][LOCATION_SERVER_NAME_MAX]; /* that were scanned together, its own among them */
         bool needs_every_count;     /* of a failure: also one of which nothing is needed, by the rules of an older log */
         bool has_regions;           /* it tests its memory region by region */
         Partition partition;
@@ -59,6 +61,8 @@ void reach_of_signed_test(const struct json_t *predicate, const struct json_t *t
 char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]);
 int reach_parse(const char *text, Reach *ret);
 
+/* Whether it took other servers to see what FAILED had found, and PASS was tested without any, or without those. */
+bool reach_lacks_servers(const Reach *pass, const Reach *failed);
 /*
  * Whether the step of which PASS tells has reached what FAILED had found at WHERE. REMEMBERS: it is the same step of a later scan of the same plan,
  * which itself remembers the regions that failed.

@@ -137,21 +137,21 @@ typedef struct RecordStep {
         const RecordDiagnosis *diagnoses;
 } RecordStep;
 
+#define RECORD_RUN_SERVERS_MAX 4 /* of an UltraServer */
 /* What is the same for all records of one run. */
 typedef struct RecordRun {
         const char *id;        /* UUID version 7 */
         Stage stage;
         const char *challenge; /* base64, NULL: none */
-        uint64_t started_usec; /* CLOCK_REALTIME */
-        uint64_t finished_usec;
+        uint64_t started_usec, finished_usec; /* CLOCK_REALTIME */
         uint64_t seed;
-        const char *plan;
-        const char *plan_sha256;     /* hex */
+        const char *plan, *plan_sha256; /* its name; hex */
         const char *limits_sha256;   /* of what the plan judges by, see plan_limits(); NULL: not known, as the next */
         const char *worker_sha256;   /* of the program that measured */
-        const char *evidence_name;   /* file name of the OCP stream; NULL: none */
-        const char *evidence_sha256; /* hex, of the plain bytes */
+        const char *evidence_name, *evidence_sha256; /* file name of the OCP stream, NULL: none; hex, of the plain bytes */
         uint64_t evidence_bytes;
+        size_t n_servers; /* that were scanned together, its own among them; fewer than two are not told */
+        const char *servers[RECORD_RUN_SERVERS_MAX];
 } RecordRun;
 
 typedef struct RecordSubject {

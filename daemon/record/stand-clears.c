@@ -30,7 +30,7 @@ static void failed_done(Failed *failed) {
 static bool leaves_out(const Places *later, const Places *failed, const RecordPlace *place) {
         const Reach *reach = places_reach(failed, place->step), *now = places_reach(later, place->step);
 
-        if (reach && now && now->n_servers < reach->n_servers_needed)
+        if (reach && now && reach_lacks_servers(now, reach))
                 return true;
         return places_leave_out(later, place->step, &place->where, reach && reach->is_together) && places_keep(failed, place);
 }
@@ -157,12 +157,23 @@ static const RecordPlace *first_standing(const Failed *failed, bool *ret_left_ou
         return NULL;
 }
 
+/* ", needs us0-1, us0-2", of what only tests with other servers clear. "": of other failures. */
+static void format_needs(const Reach *reach, char *text, size_t size) {
+        size_t n = 0;
+
+        text[0] = '\0';
+        if (!reach || !reach->needs_servers)
+                return;
+        for (size_t i = 0; i < REACH_NEEDED_MAX && reach->needed[i][0] && n < size; i++)
+                n += (size_t) snprintf(text + n, size - n, ", %s%s", i == 0 ? "needs " : "", reach->needed[i]);
+        if (n == 0)
+                (void) snprintf(text, size, ", needs another server");
+}
+
 static int say(Failed *failed, const RecordPlace *first, bool is_left_out, RecordStand *stand) {
         const RecordEntry *entry = &failed->verified->entry;
-        const Reach *reach = places_reach(&failed->places, first->step);
-        unsigned n_servers = reach ? reach->n_servers_needed : 0;
         _cleanup_free_ char *reason = NULL;
-        char subject[LOCATION_STRING_MAX], needs[48] = "", *line;
+        char subject[LOCATION_STRING_MAX], needs[REACH_NEEDED_MAX * (LOCATION_SERVER_NAME_MAX + 8)], *line;
         int r;
 
         narrow(failed);
@@ -172,8 +183,7 @@ static int say(Failed *failed, const RecordPlace *first, bool is_left_out, Recor
                 r = reason_of(failed->statement, entry->type, &reason);
         if (r < 0)
                 return r;
-        if (n_servers > 0)
-                (void) snprintf(needs, sizeof(needs), ", needs %u other server%s", n_servers, n_servers == 1 ? "" : "s");
+        format_needs(places_reach(&failed->places, first->step), needs, sizeof(needs));
         if (asprintf(&line, "%s%s%s%s%s", reason, is_left_out ? ", " : "", is_left_out ? first->step : "", is_left_out ? ": left out since" : "",
                      is_left_out ? needs : "") < 0)
                 return -ENOMEM;

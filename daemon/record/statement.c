@@ -54,6 +54,17 @@ static void print_digested(Printer *printer, const char *name, const char *sha25
         printer_close(printer, '}');
 }
 
+/* What is found of a chip together with another server only these show, and only together with it they clear it. */
+static void print_servers(Printer *printer, const RecordRun *run) {
+        if (run->n_servers < 2)
+                return;
+        printer_key(printer, "servers");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < run->n_servers; i++)
+                printer_string(printer, run->servers[i]);
+        printer_close(printer, ']');
+}
+
 static void print_run(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
         printer_key(printer, "run");
         printer_open(printer, '{');
@@ -64,6 +75,7 @@ static void print_run(Printer *printer, const Station *station, const RecordRun 
         if (finished) {
                 print_time(printer, "finishedOn", run->finished_usec);
                 print_clock(printer, station);
+                print_servers(printer, run);
         }
         printer_member_unsigned(printer, "seed", run->seed);
         if (run->worker_sha256) {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What only flows between servers, or the serial numbers of another server, show of a chip is cleared by no scan of its server alone, nor of fewer servers;
+# What only flows between servers, or the serial numbers of another server, show of a chip is cleared by no scan without that server;
 # what its own server shows is.
 # usage: … BUILD-FOLDER
 set -euo pipefail
@@ -46,18 +46,22 @@ gates 1 "FAILED: us0-2/chip6 identity: identity-" "which is told there, too" us0
 
 "$1/sim/assay-sim" heal us0-1/chip9/nic9 --socket "$stage/sim.socket"
 scans 0 "its server alone" us0-1
-gates 1 "FAILED: us0-1/chip5 efa: efa-slow at nic5, efa: left out since, needs 2 other servers (" "shows nothing of the first" us0-1/chip5
-gates 1 "FAILED: us0-1/chip2 identity: identity-duplicate, identity: left out since, needs 3 other servers (" "nor of the serial" us0-1/chip2
+gates 1 "FAILED: us0-1/chip5 efa: efa-slow at nic5, efa: left out since, needs us0-2 (" "shows nothing of the first" us0-1/chip5
+gates 1 "FAILED: us0-1/chip2 identity: identity-duplicate, identity: left out since, needs us0-2 (" "nor of the serial" us0-1/chip2
 gates 1 "FAILED: us0-1" "so the server stands by what it passed" us0-1
 gates 0 "PASSED: us0-1/chip9: 2 tests passed" "it clears what it would have shown" us0-1/chip9
 
+scans 2 "two servers without that of the serial" us0-1 us0-0
+gates 1 "FAILED: us0-1/chip2 identity: identity-duplicate, identity: left out since, needs us0-2 (" "show nothing of it" us0-1/chip2
+scans 0 "nor does that with others" us0-2 us0-3
+gates 1 "identity: left out since, needs us0-1" "so it stands at both ends" us0-2/chip6
+
 "$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
-scans 0 "two of the servers" us0-1 us0-2
-gates 1 "efa: left out since, needs 2 other servers" "are too few" us0-1/chip5
-gates 1 "identity: left out since, needs 3 other servers" "for the serial as well" us0-1/chip2
+scans 0 "both" us0-1 us0-2
+gates 0 "PASSED: us0-1/chip2: 2 tests passed" "clear the serial" us0-1/chip2
+gates 0 "PASSED: us0-2/chip6: 2 tests passed" "at both" us0-2/chip6
+gates 0 "PASSED: us0-1/chip5: 2 tests passed" "and the adapter" us0-1/chip5
 scans 0 "all servers" us0
-gates 0 "PASSED: us0-1/chip5: 2 tests passed" "clear the adapter" us0-1/chip5
-gates 0 "PASSED: us0-1/chip2: 2 tests passed" "and the serial" us0-1/chip2
 gates 0 "PASSED: us0: 64 chips passed" "nothing stands" us0
 
 done_expecting

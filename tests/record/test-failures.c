@@ -44,7 +44,8 @@ typedef struct Case {
         Stage stage;
         const char *failed, *untested, *skipped;
         const char *note; /* a measurement that stands at the chip */
-        unsigned found_with, tested_with; /* other servers; 0: it tells of none */
+        const char *found_with;  /* the far end of what is found, which other servers alone show */
+        const char *tested_with; /* another server of the run */
 } Case;
 
 /* All chips pass but this one. What becomes of it is ERROR; returns the index of its record. */
@@ -68,6 +69,7 @@ static uint64_t scan_ends(const Case *what, int error) {
                 diagnosis = server.diagnosis;
                 diagnosis.code = "link-errors";
                 diagnosis.where = server_location(what->failed);
+                diagnosis.far_end = what->found_with;
                 step->verdict = VERDICT_FAILED;
                 step->n_diagnoses = 1;
                 step->diagnoses = &diagnosis;
@@ -85,8 +87,11 @@ static uint64_t scan_ends(const Case *what, int error) {
                 step->measurements = &untested;
         }
         if (what->tested_with) {
-                servers[0] = (RecordMeasurement) { "efa_tested_with_servers", what->tested_with, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
-                servers[1] = (RecordMeasurement) { "efa_found_with_servers", what->found_with, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
+                server.scan.run.n_servers = 2;
+                server.scan.run.servers[0] = "us0-2";
+                server.scan.run.servers[1] = what->tested_with;
+                servers[0] = (RecordMeasurement) { "efa_tested_with_servers", 1, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
+                servers[1] = (RecordMeasurement) { "efa_found_with_servers", 1, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
                 step->n_measurements = what->found_with ? 2 : 1;
                 step->measurements = servers;
         }
@@ -199,21 +204,21 @@ static void test_what_took_others_to_see_takes_them_to_clear(void **state) {
         assert_stands(-1);
 }
 
-static void test_as_many_servers_clear_as_it_took_to_see_it(void **state) {
-        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .found_with = 2, .tested_with = 2 });
+static void test_the_server_that_it_took_to_see_it_clears_it(void **state) {
+        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .found_with = "us0-1/chip5", .tested_with = "us0-1" });
 
         (void) scan(&(Case) { STAGE_PREFLIGHT });
         assert_stands((int64_t) index);
-        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = 1 });
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = "us0-3" });
         assert_stands((int64_t) index);
         log_of = record_log_free(log_of);
         assert_int_equal(place_open(&place, &log_of, NULL), 0);
-        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = 1 });
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = "us0-3" });
         assert_stands((int64_t) index);
-        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = 2 });
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .tested_with = "us0-1" });
         assert_stands(-1);
 
-        (void) scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .tested_with = 2 });
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .tested_with = "us0-1" });
         (void) scan(&(Case) { STAGE_PREFLIGHT });
         assert_stands(-1);
 }
@@ -314,7 +319,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_a_step_finds_stands_while_the_step_is_skipped, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_other_plans_clear_what_they_look_at, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_took_others_to_see_takes_them_to_clear, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_as_many_servers_clear_as_it_took_to_see_it, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_server_that_it_took_to_see_it_clears_it, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_it_is_remembered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_sick_fabric_stands_until_other_servers_were_asked, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_was_not_committed_is_not_known, setup, teardown),
