@@ -7,6 +7,7 @@
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/reply.h"
 #include "daemon/names.h"
 
 #define LEAF_BYTES 32
@@ -83,14 +84,32 @@ static int write_tiles(sd_bus *bus, RecordTiles *tiles, const char *folder) {
         return r < 0 ? refuse(folder, r, wrong) : 0;
 }
 
+/* The log's newest checkpoint is up to a second old, so that of a scan that has just ended the records would be missing: it is waited for one over all records that
+ * there are by now. *RET_SIZE: how many these are. Where none comes in time, the newest one is taken. */
+static int wait_for_checkpoint(sd_bus *bus, uint64_t *ret_size) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, none = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *proof = NULL;
+        int r;
+
+        r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', ret_size);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the size of the log");
+        if (*ret_size > 0)
+                (void) call_proof_soon(bus, *ret_size - 1, &none, &proof);
+        return 0;
+}
+
 int export_tiles(sd_bus *bus, const RecordKeyring *keyring, const char *vkey, const char *folder) {
         _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
         _cleanup_free_ char *note = NULL;
         const char *wrong = NULL;
+        uint64_t size = 0;
         size_t n = 0;
         int r;
 
-        r = call_checkpoint(bus, &note, &n);
+        r = wait_for_checkpoint(bus, &size);
+        if (r == 0)
+                r = call_checkpoint(bus, &note, &n);
         if (r != 0)
                 return r;
         if (!note)
@@ -102,6 +121,9 @@ int export_tiles(sd_bus *bus, const RecordKeyring *keyring, const char *vkey, co
         if (r == 0 && record_tiles_pruned(tiles) > 0)
                 fprintf(stderr, "assayctl: %" PRIu64 " records are pruned: their hashes are in the tiles, their envelopes are not\n",
                         record_tiles_pruned(tiles));
+        if (r == 0 && record_tiles_size(tiles) < size)
+                fprintf(stderr, "assayctl: %" PRIu64 " records are newer than the newest checkpoint, and in no tile yet: export them later\n",
+                        size - record_tiles_size(tiles));
         if (r == 0 && !options.quiet)
                 printf("%s: %" PRIu64 " records\n", folder, record_tiles_size(tiles));
         return r;
