@@ -65,7 +65,6 @@ AdapterSet blame_ends(const Blame *blame, unsigned adapter);
 /*
  * The same of WRONG_NOT_READY. A receiver says itself that it was not ready (EFA status 10, the negative acknowledgement of InfiniBand's
  * reliable transport), but what is known of it is the sender's completion. So it is the receiver's where several senders, itself among them,
- * say it, and that of a single pair which nobody contradicts; a sender that says it of several receivers, each of which is ready for all
- * others, is to blame itself.
+ * say it; a sender that says it of several receivers, each of which is ready for all others, is to blame itself; and a single pair is tied.
  */
 Blame blame_not_ready(Wrongs reports);

@@ -18,6 +18,7 @@ const char *const efa_counter_paths[_NIC_COUNTER_MAX] = {
         [COUNTER_RX_PKTS]      = "hw_counters/rx_pkts",
         [COUNTER_RX_BYTES]     = "hw_counters/rx_bytes",
         [COUNTER_RETRANS_PKTS] = "hw_counters/retrans_pkts",
+        [COUNTER_RX_DROPS]     = "hw_counters/rx_drops",
 };
 
 static int parse_counter(const char *text, uint64_t *ret) {

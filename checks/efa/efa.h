@@ -30,6 +30,7 @@ typedef enum NicCounter {
         COUNTER_RX_PKTS,
         COUNTER_RX_BYTES,
         COUNTER_RETRANS_PKTS,
+        COUNTER_RX_DROPS, /* packets that met no buffer here */
         _NIC_COUNTER_MAX,
 } NicCounter;
 

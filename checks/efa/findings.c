@@ -287,6 +287,22 @@ static int find_ties(Round *round, const Blame *blame, Wrong wrong, AdapterSet g
         return r;
 }
 
+/* A receiver that has itself counted what met no buffer, as a sender says, is no end of a tie: both say the same. */
+static void believe_receivers(const Round *round, Blame *blame) {
+        for (unsigned c = 0; c < CHIPS; c++) {
+                const Counters *before = &round->before[c], *after = &round->after[c];
+                uint64_t n_refused = 0, moved = 0;
+
+                for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                        n_refused += round->ledger.pairs[a][c].n_wrong[WRONG_NOT_READY];
+                if (!(blame->tied >> c & 1) || n_refused == 0 || (before->missing | after->missing) >> COUNTER_RX_DROPS & 1 ||
+                    counter_moved(before->values[COUNTER_RX_DROPS], after->values[COUNTER_RX_DROPS], &moved) < 0 || moved < n_refused)
+                        continue;
+                blame->tied &= ~(UINT64_C(1) << c);
+                blame->suspects &= ~(UINT64_C(1) << c);
+        }
+}
+
 int round_find_wrong(Round *round) {
         AdapterSet known = round->mute | round->garbled | round->silent;
         AdapterSet clocks = round_blame(&round->ledger, WRONG_CLOCK, known).blamed, guilty = 0;
@@ -300,11 +316,14 @@ int round_find_wrong(Round *round) {
                 Blame *blame = &blames[w];
 
                 *blame = round_blame(&round->ledger, (Wrong) w, known | round->explained[w]);
+                if (w == WRONG_NOT_READY)
+                        believe_receivers(round, blame);
                 round->blamed[w] = blame->blamed;
                 guilty |= w == WRONG_LATE ? 0 : blame->blamed & ~(blame->suspects | blame->shared | OWN_ADAPTERS);
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
                         if ((blame->blamed & ~(blame->open | blame->tied | blame->shared)) >> c & 1) {
-                                round_note_with_servers(round, &round->ledger, (Wrong) w, known | round->explained[w], c);
+                                if (!(blame->ends[c] & OWN_ADAPTERS)) /* else it has been told from another end of this server */
+                                        round_note_with_servers(round, &round->ledger, (Wrong) w, known | round->explained[w], c);
                                 r = blame->senders >> c & 1 ? find_false_reports(round, c) : find_wrong(round, c, (Wrong) w);
                         }
         }

@@ -50,13 +50,26 @@ static void explain(Wrongs *reports, const Accused *accused) {
                         reports->to[a] &= ~(UINT64_C(1) << accused->adapter);
 }
 
-/* Left are pairs, no two of which share an adapter in the same role. What one says that is broken anyway is held against nobody. */
-static AdapterSet receivers_of(const Wrongs *reports, AdapterSet broken) {
-        AdapterSet receivers = 0;
+/* Left are pairs, no two of which share an adapter in the same role. One witness is not enough to say which end it is; that an adapter was not
+ * ready for itself leaves no choice. What one says that is broken anyway is held against nobody. */
+static void tie(const Wrongs *reports, AdapterSet broken, Blame *blame) {
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                AdapterSet one = UINT64_C(1) << a, to = broken >> a & 1 ? 0 : reports->to[a];
 
-        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
-                receivers |= broken >> a & 1 ? 0 : reports->to[a];
-        return receivers;
+                if (to & one)
+                        blame->blamed |= one;
+                if (!(to & ~one))
+                        continue;
+                blame->tied |= one | to;
+                blame->ends[a] |= to;
+                for (unsigned b = 0; b < ADAPTERS_MAX; b++)
+                        if (to >> b & 1)
+                                blame->ends[b] |= one;
+        }
+        /* Who is broken needs no tie, and whoever is tied to it alone is told so by whoever asks for both. */
+        blame->tied &= ~(broken | blame->blamed);
+        blame->suspects |= blame->tied;
+        blame->blamed |= blame->tied;
 }
 
 Blame blame_not_ready(Wrongs reports) {
@@ -73,8 +86,8 @@ Blame blame_not_ready(Wrongs reports) {
         }
         for (unsigned a = 0; a < ADAPTERS_MAX; a++)
                 blame.unsure |= reports.to[a] ? UINT64_C(1) << a | reports.to[a] : 0;
-        receivers |= receivers_of(&reports, blame.senders | receivers);
         blame.senders &= ~receivers;
-        blame.blamed = blame.senders | receivers;
+        tie(&reports, blame.senders | receivers, &blame);
+        blame.blamed |= blame.senders | receivers;
         return blame;
 }

@@ -61,17 +61,25 @@ static void test_a_sender_that_says_it_of_several_is_the_one(void **state) {
         assert_int_equal(BLAME_OF({ 4, 5 }, { 4, 9 }, { 4, 4 }, { 8, 9 }, { 9, 9 }).blamed, BIT(4) | BIT(9));
 }
 
-/* Nobody contradicts: it is the receiver by definition, and both are asked more before that is said. */
-static void test_one_pair_is_the_receiver_s(void **state) {
+/* One witness is not enough: both are asked more, and what stays is of either. */
+static void test_one_pair_is_of_either_end(void **state) {
         static const Report one = { 4, 5 };
         Blame blame = blame_of(&one, 1, 0);
 
-        assert_int_equal(blame.blamed, BIT(5));
-        assert_int_equal(blame.suspects | blame.tied | blame.open, 0);
+        assert_int_equal(blame.tied, BIT(4) | BIT(5));
+        assert_int_equal(blame.suspects, BIT(4) | BIT(5));
         assert_int_equal(blame.unsure, BIT(4) | BIT(5));
+        assert_int_equal(blame_ends(&blame, 4), BIT(5));
+        assert_int_equal(blame_ends(&blame, 5), BIT(4));
         assert_int_equal(blame_of(&one, 1, BIT(4)).blamed, 0);
-        /* So does one that is not ready itself. */
+        /* What one says that is not ready itself is held against nobody, and of itself nobody else can say it. */
         assert_int_equal(BLAME_OF({ 4, 5 }, { 1, 5 }, { 5, 6 }).blamed, BIT(5));
+        blame = BLAME_OF({ 5, 5 });
+        assert_int_equal(blame.blamed & ~blame.tied, BIT(5));
+        /* Of three in a row it may be the middle one, or the ends. */
+        blame = BLAME_OF({ 4, 5 }, { 5, 6 });
+        assert_int_equal(blame.tied, BIT(4) | BIT(5) | BIT(6));
+        assert_int_equal(blame_ends(&blame, 5), BIT(4) | BIT(6));
 }
 
 /* A server of which no adapter has buffers: each of them is to blame, and nobody for what it says. */
@@ -179,6 +187,67 @@ static void test_a_sender_that_denies_at_times(void **state) {
         }
 }
 
+/* ---- one pair for ever ---- */
+
+#define PARTNER    6u
+#define PARTNER_AT "trn-0/chip6/nic6"
+
+static enum { PINNED_LOST, PINNED_COUNTED, PINNED_TAKEN, _PINNED_MAX } pinned;
+
+/* Every second packet from the one does not come out of the other. */
+static void take_away(const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        WireArrival *arrivals = (WireArrival *) (void *) out;
+        uint64_t n = 0;
+
+        for (uint64_t i = 0; i < completion->result[1]; i++)
+                if (arrivals[i].chip != LIAR || arrivals[i].sequence % 2 == 0)
+                        arrivals[n++] = arrivals[i];
+        completion->result[0] -= completion->result[1] - n;
+        completion->out_bytes = (uint32_t) (completion->out_bytes - (completion->result[1] - n) * sizeof(*arrivals));
+        completion->result[1] = n;
+}
+
+static unsigned n_refused, n_counted;
+
+static void refuse_one_partner(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        const char *path = (const char *) out - command->out_offset + command->in_offset;
+
+        if (command->type == COMMAND_NIC_SEND && command->chip == LIAR && command->nic_send.chip == PARTNER) {
+                completion->result[0] = (command->nic_send.packets + 1) / 2;
+                completion->result[1] = EFA_NOT_READY;
+                n_refused += command->nic_send.packets / 2;
+        }
+        if (command->type == COMMAND_NIC_RECEIVE && command->chip == PARTNER && pinned != PINNED_TAKEN)
+                take_away(command, out, completion);
+        if (command->type == COMMAND_ATTRIBUTE && command->chip == PARTNER && command->in_bytes == strlen("hw_counters/rx_drops") &&
+            memcmp(path, "hw_counters/rx_drops", command->in_bytes) == 0) {
+                n_counted++;
+                completion->out_bytes = (uint32_t) snprintf((char *) out, command->out_bytes, "%u", pinned == PINNED_COUNTED ? n_refused : 0);
+        }
+}
+
+/* A sender that loses them and says so of one partner alone looks like a receiver that has no buffer for it alone. */
+static void test_one_sender_alone_fails_no_receiver(void **state) {
+        for (unsigned i = 0; i < _PINNED_MAX; i++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new("scenario: test\nseed: 21\ntopology: {servers: 1}\n", "efa", "trn-0");
+                Verdict verdict = _VERDICT_INVALID;
+
+                pinned = i;
+                n_refused = n_counted = 0;
+                step->rewrite = refuse_one_partner;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                assert_true(n_refused > 0 && n_counted == 2);
+                rehearsal_print(step);
+                for (unsigned c = 0; c < CHIPS; c++)
+                        assert_int_equal(step->parts[c], c == PARTNER && i == PINNED_COUNTED ? VERDICT_FAILED :
+                                                         (c == LIAR || c == PARTNER) && i != PINNED_COUNTED ? VERDICT_ERROR : VERDICT_PASSED);
+                if (i == PINNED_COUNTED)
+                        assert_true(step->n_said == 1 && rehearsal_said(step, "efa-not-ready", PARTNER_AT));
+                else
+                        assert_true(step->n_said == 2 && rehearsal_said(step, "efa-either-end", LIAR_AT) && rehearsal_said(step, "efa-either-end", PARTNER_AT));
+        }
+}
+
 /* Of two servers, the sender in the other one: its own step says it. */
 static void deny_elsewhere(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
         if (server == 1)
@@ -204,11 +273,12 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_several_senders_say_it_of_their_receiver),
                 cmocka_unit_test(test_a_sender_that_says_it_of_several_is_the_one),
-                cmocka_unit_test(test_one_pair_is_the_receiver_s),
+                cmocka_unit_test(test_one_pair_is_of_either_end),
                 cmocka_unit_test(test_all_receivers_may_be_it),
                 cmocka_unit_test(test_a_sender_that_denies_what_was_taken),
                 cmocka_unit_test(test_a_sender_that_denies_what_it_lost),
                 cmocka_unit_test(test_a_sender_that_denies_at_times),
+                cmocka_unit_test(test_one_sender_alone_fails_no_receiver),
                 cmocka_unit_test(test_a_sender_of_another_server_fails_nobody_here),
         };
 
