@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 . tests/stage
 . tests/cli/expect
 
-stage_open "$1"
+stage_open "$(realpath --relative-to=. "$1")"
 stage_bus
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
 mkdir "$stage/plans"
@@ -30,6 +30,8 @@ expect 1 "a scan" assayctl scan trn-0 --plan quick
 stage_await "a word on what it does" grep -Eqx 'STATUS=Idle: 1 servers, 1?[0-9] records' "$stage/status"
 grep -Fqx 'STATUS=Scanning 1 of 1 servers (1 scan)' "$stage/status" || { cp "$stage/status" "$out"; bad "nothing tells of the scan"; }
 stage_await "… and after it" grep -Fqx 'STATUS=Idle: 1 servers, 19 records' "$stage/status"
+from_elsewhere() { (cd / && assayctl targets); }
+expect 0 "a stage of a checkout is asked from any folder" from_elsewhere
 expect 1 "is shown with its verdict first" assayctl show 1
 line="Scan 1 (quick): FAILED, 13 PASSED, 3 FAILED (chips)."
 [ "$(head -n 1 "$out")" = "$line" ] && [ "$(grep -c "13 PASSED, 3 FAILED" "$out")" = 1 ] || bad "not first, or twice"
