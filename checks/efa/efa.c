@@ -291,7 +291,7 @@ static int efa_run(Step *step, Verdict *ret) {
 const Check check_efa = {
         .name         = "efa",
         .summary      = "every EFA adapter: flows to others, to itself and to other servers of the scan, over all paths, every packet accounted for",
-        .reads        = "NIC traffic; hw_counters/{tx,rx}_{pkts,bytes}, hw_counters/retrans_pkts",
+        .reads        = "NIC traffic; hw_counters/{tx,rx}_{pkts,bytes}, hw_counters/{retrans_pkts,rx_drops}",
         .codes        = (const char *const[]) { "efa-loss", "efa-cable", "efa-corruption", "efa-unresponsive", "efa-misdelivery", "efa-flood", "efa-path", "efa-fabric",
                                                 "efa-retransmission", "efa-slow", "efa-not-ready", "efa-single-path", "efa-clock",
                                                 "efa-counter", "efa-either-end", NULL },

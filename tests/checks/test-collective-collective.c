@@ -220,6 +220,35 @@ static void test_a_transceiver_that_is_dead_at_times_is_blamed_at_its_own_end(vo
         assert_in_range(n_found, 25, 30);
 }
 
+#define SELDOM_SEEDS 40u
+
+/* … nor is it where it comes back so seldom that neither end need show it soon: whoever waits is sound. */
+static void test_a_transceiver_that_is_seldom_dead_blames_nobody_who_waits(void **state) {
+        static const char at[] = "trn-0/chip4/link-x+";
+        unsigned n_found = 0;
+
+        for (unsigned seed = 0; seed < SELDOM_SEEDS; seed++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\nfaults: "
+                                "[{at: %s, kind: link-down, persistence: intermittent, probability: 0.03}]\n", seed, at);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "trn-0");
+
+                few(step);
+                ((CollectiveParameters *) step->parameters)->rounds = 11;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (size_t k = 0; k < step->n_said; k++)
+                        if (strcmp(step->said[k].at, at) != 0 || !strstr(step->said[k].message, "does not hear itself")) {
+                                rehearsal_print(step);
+                                fail_msg("%s%s: %s", text, step->said[k].at, step->said[k].message);
+                        }
+                n_found += step->n_said;
+        }
+        print_message("# %u of %u\n", n_found, SELDOM_SEEDS);
+        assert_true(n_found > 0);
+}
+
 #define SPOILERS "{at: trn-0/chip1, kind: dma-corrupt, rate: 1}, {at: trn-0/chip4, kind: dma-corrupt, rate: 1}, " \
                  "{at: trn-0/chip6, kind: dma-corrupt, rate: 1}, {at: trn-0/chip9, kind: dma-corrupt, rate: 1}"
 
@@ -505,6 +534,7 @@ int main(void) {
                 cmocka_unit_test(test_chips_that_are_no_neighbours_are_skipped),
                 cmocka_unit_test(test_each_fault_is_found_in_its_place_and_nowhere_else),
                 cmocka_unit_test(test_a_transceiver_that_is_dead_at_times_is_blamed_at_its_own_end),
+                cmocka_unit_test(test_a_transceiver_that_is_seldom_dead_blames_nobody_who_waits),
                 cmocka_unit_test(test_a_chip_without_sound_partners_is_not_judged),
                 cmocka_unit_test(test_one_server_of_an_ultraserver_tells_each),
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
