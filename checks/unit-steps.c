@@ -407,7 +407,7 @@ static void leave_open(StepEnd *end, int error) {
                 return;
         end->verdict = VERDICT_ERROR;
         end->reason = step_reason(error);
-        end->message = STEP_OCCUPANCY_UNTOLD;
+        end->message = error == -ENODEV ? STEP_SERVER_GONE : STEP_OCCUPANCY_UNTOLD;
 }
 
 static int on_end(Unit *unit, const Event *event) {

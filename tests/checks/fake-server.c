@@ -224,7 +224,7 @@ static bool misbehave(Server *server, const Connection *connection, WireBatch *a
                 server->options.n_stalls--;
                 (void) usleep(server->options.stall_msec * 1000);
         }
-        if (own && fault == FAKE_GONE)
+        if (own && (fault == FAKE_GONE || is_late(server, FAKE_GONE_LATER)))
                 _exit(0);
         if (own)
                 server->stricken = true;

@@ -32,6 +32,7 @@ typedef enum FakeFault {
         FAKE_SILENT_LATER, /* over the server's connection, to one question behind the first command */
         FAKE_GARBLED_LATER, /* the same, and over its own connections what it says makes no sense */
         FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
+        FAKE_GONE_LATER,   /* … behind the batch in which it was first told to do something */
 } FakeFault;
 
 typedef struct FakeOptions {

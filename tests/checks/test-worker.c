@@ -705,6 +705,15 @@ static void test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive(void **
         assert_int_equal(scan->status, STATUS_CANNOT_TELL);
 }
 
+/* What it found may be a job's, and there is nobody to ask: because the server left, not because the chip keeps it to itself. */
+static void test_a_server_that_leaves_before_it_tells_of_jobs_has_left(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions){ .fault = FAKE_GONE_LATER, .chip = 4 }, STEPS("disturbed"));
+
+        assert_step(scan, 4, "disturbed", VERDICT_ERROR, REASON_DEVICE_UNREACHABLE);
+        assert_string_equal(step_on(scan, 4, "disturbed")->message, "the server went away during the scan");
+        assert_null(selftest_finding(scan, SERVER "/chip4", "hbm-cell"));
+}
+
 static void test_without_a_server_the_stream_says_so(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
                         selftest_scan(&(FakeOptions){}, "us0-9", STEPS("pass"), NULL);
@@ -926,6 +935,7 @@ int main(void) {
                 cmocka_unit_test(test_a_chip_that_answers_and_says_nothing_makes_no_sense),
                 cmocka_unit_test(test_garbled_answers_of_all_are_nobody_s_fault),
                 cmocka_unit_test(test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive),
+                cmocka_unit_test(test_a_server_that_leaves_before_it_tells_of_jobs_has_left),
                 cmocka_unit_test(test_without_a_server_the_stream_says_so),
                 cmocka_unit_test(test_a_request_comes_over_the_connection),
                 cmocka_unit_test(test_a_broken_scan_goes_on_where_it_was),
