@@ -65,7 +65,7 @@ static void add_server(const char *name, char (*names)[LOCATION_SERVER_NAME_MAX]
         while (i < max && names[i][0] && strcmp(names[i], name) != 0)
                 i++;
         if (i < max && location_server_name_is_valid(name))
-                (void) snprintf(names[i], LOCATION_SERVER_NAME_MAX, "%s", name);
+                (void) strcpy(names[i], name); /* a valid one fits */
 }
 
 static bool has_server(const Reach *reach, const char *name) {
