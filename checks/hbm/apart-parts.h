@@ -34,6 +34,13 @@ typedef struct Apart {
         unsigned crowded_columns[STACKS]; /* … of this column, the first of which that is so */
 } Apart;
 
+/* Which tags each box has, by samples. */
+int apart_read_tags(Apart *apart);
+/*
+ * Adds what differs in N columns of BOX to the strays, but for marks all columns with TAGS; stacks without any are left out. Sets *blind where of some stack a
+ * read that must not agree does: a comparator that is silent has shown nothing.
+ */
+int apart_read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsigned first, unsigned n, bool *blind);
 /* Reads COLUMN of BOX, which should give back TAG or a mark; of what differs as many as LIST are listed. */
 WireMarch apart_read(const HbmRun *run, const MemoryTag *tag, WireBox box, unsigned column, uint32_t list);
 

@@ -84,6 +84,15 @@ static int read_samples(Apart *apart, unsigned stack, unsigned place) {
         return r;
 }
 
+int apart_read_tags(Apart *apart) {
+        int r = 0;
+
+        for (unsigned stack = 0; stack < STACKS && r >= 0; stack++)
+                for (unsigned place = 0; place < PLACES && r >= 0; place++)
+                        r = read_samples(apart, stack, place);
+        return r;
+}
+
 static unsigned count_found(const Tags *tags) {
         unsigned n = 0;
 
@@ -158,8 +167,7 @@ static bool is_crowded(const Apart *apart) {
         return false;
 }
 
-/* Some columns of one box, and of each stack a read that must not agree: a comparator that is silent has shown nothing. */
-static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsigned first, unsigned n, bool *blind) {
+int apart_read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsigned first, unsigned n, bool *blind) {
         HbmRun *run = apart->run;
         int numbers[COLUMNS][STACKS], decoys[STACKS], r = 0;
         size_t room;
@@ -221,7 +229,7 @@ static int judge_group(Apart *apart, unsigned first, unsigned n) {
         /* Where there are strays all rounds are made, which tell what comes and goes from what lies there. */
         while (r >= 0 && !is_crowded(apart) && apart->n_rounds < (apart->n_strays > 0 ? HBM_APART_ROUNDS : rounds)) {
                 for (unsigned at = 0; at < columns && r >= 0 && !is_crowded(apart); at += COLUMNS)
-                        r = read_columns(apart, &box, &apart->tags[first], at, MIN(COLUMNS, columns - at), &blind);
+                        r = apart_read_columns(apart, &box, &apart->tags[first], at, MIN(COLUMNS, columns - at), &blind);
                 apart->n_rounds++;
         }
         if (r < 0)
@@ -253,11 +261,8 @@ static void doubt_tagless(Apart *apart, unsigned i) {
 }
 
 static int judge_all(Apart *apart) {
-        int r = 0;
+        int r = apart_read_tags(apart);
 
-        for (unsigned stack = 0; stack < STACKS && r >= 0; stack++)
-                for (unsigned place = 0; place < PLACES && r >= 0; place++)
-                        r = read_samples(apart, stack, place);
         for (unsigned first = 0, n; first < apart->n && r >= 0; first += n) {
                 n = 1;
                 while (first + n < apart->n && same_tags(&apart->tags[first], &apart->tags[first + n]))

@@ -65,7 +65,7 @@ static int tell_together(Step *step, const Regions *regions, Verdict *verdict) {
                 if (n == 0)
                         continue;
                 r = step_finding(step, verdict, "hbm-region-failed", NULL, &(Evidence) { .has_count = true, .count = n },
-                                 "regions %u to %u (%s to %s) failed when they were tested together, and have not passed together since",
+                                 "regions %u to %u (%s to %s) failed together, and have not passed in one pass since",
                                  first, first + n - 1, partition_where(&regions->partition, first, from),
                                  partition_where(&regions->partition, first + n - 1, to));
                 if (r < 0)

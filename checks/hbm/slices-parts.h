@@ -3,6 +3,7 @@
 
 /* The parts of slices.h: slices.c tests, slices-tell.c says what came of it. */
 
+#include "checks/hbm/far-alias.h"
 #include "checks/hbm/apart.h"
 #include "checks/hbm/hbm.h"
 #include "checks/hbm/in-use.h"
@@ -25,7 +26,7 @@ typedef struct Slices {
         uint64_t guarded;        /* rows of tested regions that were left alone, in all banks of a SID */
         double region_sec;       /* forecast */
         double row_sec;          /* of a read of one column of one row in all banks */
-        double allowed_sec;
+        double allowed_sec;      /* of all tests, without the look for aliases behind them */
         HbmInUse in_use;         /* when the step began */
         HbmInUse under_test;     /* rows that an interrupted test may have left half written, by then */
         bool taken;              /* a job began on rows that were being tested */
@@ -33,5 +34,7 @@ typedef struct Slices {
         Verdict verdict;
 } Slices;
 
+/* Tells an alias that no pass has shown; the regions between its rows have failed in one scan. Returns 0, or could not tell. */
+int slices_tell_alias(Slices *slices, const HbmFarAlias *alias);
 /* Tells what was measured and found, and of earlier scans what stands. Returns 0 with *ret set, or could not judge. */
 int slices_conclude(Slices *slices, Verdict *ret);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/hbm/overdue.h"
 #include "checks/hbm/report.h"
@@ -78,6 +79,34 @@ static int tell_unproven(Slices *slices) {
                             &(Evidence) { .has_count = true, .count = region_set_count(&regions->unproven) },
                             "%s; not written and not tested: %u of %u regions", regions->because, region_set_count(&regions->unproven),
                             partition_regions(&regions->partition));
+}
+
+static unsigned region_at(const Partition *partition, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        unsigned region = at[HBM_SID] * partition->n_slices;
+        uint32_t sid, first, last;
+
+        do
+                partition_region(partition, region, &sid, &first, &last);
+        while (at[HBM_ROW] > last && ++region < partition_regions(partition));
+        return region;
+}
+
+int slices_tell_alias(Slices *slices, const HbmFarAlias *alias) {
+        Regions *regions = &slices->regions;
+        unsigned one = region_at(&regions->partition, alias->at), other = region_at(&regions->partition, alias->other);
+        RegionSet between = region_set_range(MIN(one, other), MAX(one, other) - MIN(one, other) + 1);
+        char text[LOCATION_STRING_MAX];
+        Location where, partner;
+
+        if (region_set_has(&regions->failed, one) || region_set_has(&regions->failed, other))
+                return 0; /* a pass has shown it */
+
+        slices->run->geometry = slices->whole;
+        where = hbm_report_place(slices->run, alias->stack, alias->at, HBM_ROW);
+        partner = hbm_report_place(slices->run, alias->stack, alias->other, HBM_ROW);
+        region_set_unite(&slices->together.failed, &between);
+        return step_finding(slices->run->step, &slices->verdict, "hbm-decoder", &where, NULL,
+                            "this row gives back what was written to %s, in region %u: one of both addresses reaches the row of the other", location_format(&partner, text), other);
 }
 
 int slices_conclude(Slices *slices, Verdict *ret) {

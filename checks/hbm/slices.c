@@ -451,6 +451,39 @@ static int test_queue(Slices *slices) {
         return 0;
 }
 
+/* ---- behind all tests ---- */
+
+/* Reads one column of all free rows of a SID of which regions were written: an address of one region that reaches another shows in no pass over either. */
+static int look_for_alias(Slices *slices, unsigned sid, HbmFarAlias *ret) {
+        const Partition *partition = &slices->regions.partition;
+        RegionSet own = region_set_range(sid * partition->n_slices, partition->n_slices);
+        WireBox boxes[REGIONS_MAX];
+        HbmInUse in_use;
+        unsigned n = 0;
+        int r;
+
+        *ret = (HbmFarAlias) {};
+        if (!region_set_meets(&own, &slices->regions.tested))
+                return 0;
+        r = read_in_use(slices, &in_use);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i < partition->n_slices; i++)
+                n += free_box(slices, &in_use, sid * partition->n_slices + i, 1, &boxes[n]);
+        slices->run->geometry = slices->whole;
+        r = hbm_far_alias_look(slices->run, boxes, n, hbm_schedule_tags(slices->run).seed, ret);
+        return r < 0 ? step_error(slices->run->step, r, "rows could not be read behind the tests of others") : 0;
+}
+
+static int look_for_aliases(Slices *slices) {
+        HbmFarAlias alias = {};
+        int r = 0;
+
+        for (unsigned sid = 0; sid < slices->whole.size[HBM_SID] && r >= 0 && !alias.found && !slices->taken; sid++)
+                r = look_for_alias(slices, sid, &alias);
+        return r >= 0 && alias.found ? slices_tell_alias(slices, &alias) : r;
+}
+
 /* ---- all of it ---- */
 
 /*
@@ -471,7 +504,8 @@ static int forecast(Slices *slices) {
         slices->region_sec = hbm_schedule_sec(run);
         if (slices->in_use.n > 0)
                 slices->region_sec += (HBM_APART_ROUNDS + 2.0 * (run->n_passes + 1) / run->geometry.size[HBM_COLUMN]) * read_sec;
-        slices->allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step));
+        slices->allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step)) -
+                              slices->whole.size[HBM_SID] * slices->whole.size[HBM_ROW] * slices->row_sec;
         return 0;
 }
 
@@ -530,6 +564,8 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
 
         choose(&slices, position);
         r = test_queue(&slices);
+        if (r >= 0)
+                r = look_for_aliases(&slices);
         hbm_live_known_done(&slices.live);
         return r < 0 ? r : slices_conclude(&slices, ret);
 }
