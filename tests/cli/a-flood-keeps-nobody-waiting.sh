@@ -68,6 +68,9 @@ else
         # Nor do calls that are longer than any, up to what the bus itself holds for one receiver (127 MiB): what it brings is not read before its turn, while it is asked who they are of.
         long=$(head -c 120000 /dev/zero | tr '\0' x)
         FLOOD_CONNECTIONS=4 flood "long strings" /org/assay/Assay1 $manager.GetVerdict sstt "$long" "$long" 0 0
-        awk '/^VmHWM/ && $2 > 64 * 1024 { exit 1 }' "/proc/$stage_daemon_pid/status" || bad "assayd held $(awk '/^VmHWM/ { print $2 }' "/proc/$stage_daemon_pid/status") KiB"
+        # An address sanitizer keeps what was freed, and a map of all memory: then the figure says nothing of assayd.
+        if ! grep -q __asan_init "$1/daemon/assayd"; then
+                awk '/^VmHWM/ && $2 > 64 * 1024 { exit 1 }' "/proc/$stage_daemon_pid/status" || bad "assayd held $(awk '/^VmHWM/ { print $2 }' "/proc/$stage_daemon_pid/status") KiB"
+        fi
 fi
 done_expecting
