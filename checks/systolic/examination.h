@@ -30,12 +30,16 @@ typedef struct Examination {
         /* flag: the answers of a sequence */
         uint32_t sequence[PSUM_FLAGS][PE_COLUMNS * 128];
         unsigned seen; /* of the sequence, as a mask */
+        bool flag_at_times; /* of a flag that is stuck: some of the sequence was as told, or all of a round */
         unsigned round; /* at work; in the end how many there were: as masks those in which … */
         uint8_t wrong_in[PSUM_BANKS][PE_COLUMNS], lines_in[ADDRESS_BITS], sequence_in; /* … this was wrong */
 } Examination;
 
 /* Whether a flag that is stuck in some of the sequence explains it: 0 it overwrites, 1 it accumulates, -1 it does not. */
 int psum_flag_explain(const Examination *examination, const PsumNumbers *numbers);
+
+/* Whether one that is stuck, as that says, in all of the sequence explains it as well. */
+bool psum_flag_is_stuck(const Examination *examination, const PsumNumbers *numbers, int accumulates);
 
 /* Whether the array made OUT of what SLOT was to have by taking bf16 for another format. */
 bool psum_slot_is_mistaken(const PsumTest *test, const PsumSlot *slot, const uint32_t *out, WireFormat *ret);

@@ -144,13 +144,16 @@ static int measure(Examination *examination, PsumTest *test, unsigned core, int 
         int r = 0;
 
         *ret_flag = -1;
-        for (; examination->round < FLAG_ROUNDS && r >= 0 && *ret_flag < 0; examination->round++) {
+        /* One that is found is tried on, until it has once done as told. */
+        for (; examination->round < FLAG_ROUNDS && r >= 0 && !examination->flag_at_times; examination->round++) {
                 examination->seen = 0;
                 r = zero_first_elements(test, core);
                 if (r >= 0)
                         r = psum_try_flag(test);
-                if (r >= 0 && examination->seen)
+                if (r >= 0 && examination->seen && *ret_flag < 0)
                         *ret_flag = psum_flag_explain(examination, numbers);
+                examination->flag_at_times = *ret_flag >= 0 && (examination->sequence_in != (2u << examination->round) - 1 ||
+                                                                !psum_flag_is_stuck(examination, numbers, *ret_flag));
         }
         if (r < 0 || *ret_flag >= 0)
                 return r;

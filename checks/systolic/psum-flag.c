@@ -34,6 +34,13 @@ static size_t flag_count(const Examination *examination, const PsumNumbers *numb
         return n;
 }
 
+bool psum_flag_is_stuck(const Examination *examination, const PsumNumbers *numbers, int accumulates) {
+        uint32_t wanted[PSUM_FLAGS];
+
+        flag_predict((1u << PSUM_FLAGS) - 1, accumulates == 0, wanted);
+        return flag_count(examination, numbers, wanted) >= MOST((size_t) numbers->columns * numbers->moving);
+}
+
 int psum_flag_explain(const Examination *examination, const PsumNumbers *numbers) {
         size_t words = (size_t) numbers->columns * numbers->moving;
         uint32_t golden[PSUM_FLAGS], wanted[PSUM_FLAGS];

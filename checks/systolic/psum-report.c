@@ -144,8 +144,9 @@ int psum_report_lines(const Report *report) {
 int psum_report_flag(const Report *report, int accumulates) {
         char text[256];
 
-        (void) snprintf(text, sizeof(text), "core%u: matmuls %s, though told to %s: the accumulate flag is stuck", report->core,
-                        accumulates ? "add to PSUM" : "overwrite PSUM", accumulates ? "overwrite it" : "add to it");
+        (void) snprintf(text, sizeof(text), "core%u: matmuls %s, though told to %s: the accumulate flag is stuck%s", report->core,
+                        accumulates ? "add to PSUM" : "overwrite PSUM", accumulates ? "overwrite it" : "add to it",
+                        report->examination->flag_at_times ? " at times" : "");
         report->result->spoilt |= 1u << report->core;
         return find(report, -1, -1, report->examination->sequence_in, text);
 }

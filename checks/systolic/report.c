@@ -50,9 +50,9 @@ static void say_form(Words *words, const Candidate *candidate, bool at_times) {
 
 static void say_part(Words *words, const Candidate *candidate, bool at_times) {
         if (candidate->at == PE_NO_INPUT)
-                say(words, "the activation register gives zero");
+                say(words, "the activation register %sgives zero", at_times ? "at times " : "");
         else if (candidate->at == PE_NO_OUTPUT)
-                say(words, "it gives zero");
+                say(words, "it gives zero"); /* of a column, which says how often */
         else if (pe_register_is_gate(candidate->at)) {
                 say(words, "%s of weight bit %u and activation bit %u (of the significands)", pe_register_to_string(candidate->at),
                     candidate->bit, candidate->other);
@@ -129,11 +129,11 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis, bo
                 return;
 
         case ARRAY_ROW:
-                say(words, "core%u: row %u of the array is wrong in all columns", core, diagnosis->row);
+                say(words, "core%u: row %u of the array is %swrong in all columns", core, diagnosis->row, at_times ? "at times " : "");
                 return;
 
         case ARRAY_COLUMN:
-                say(words, "core%u: column %u of the array is wrong in all rows", core, diagnosis->column);
+                say(words, "core%u: column %u of the array is %swrong in all rows", core, diagnosis->column, at_times ? "at times " : "");
                 if (diagnosis->known) {
                         say(words, ": ");
                         say_candidate(words, diagnosis, at_times);
@@ -141,8 +141,8 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis, bo
                 return;
 
         case ARRAY_BLOCK:
-                say(words, "core%u: all products of rows %u to %u in columns %u to %u are zero", core, diagnosis->row,
-                    diagnosis->last_row, diagnosis->column, diagnosis->last_column);
+                say(words, "core%u: all products of rows %u to %u in columns %u to %u are %szero", core, diagnosis->row,
+                    diagnosis->last_row, diagnosis->column, diagnosis->last_column, at_times ? "at times " : "");
                 return;
 
         case ARRAY_MODE:

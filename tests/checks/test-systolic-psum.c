@@ -103,10 +103,10 @@ static void the_flag_is_named_with_what_it_does(void **state) {
         cells = false;
         assert_int_equal(judge(FAULT("core6", "accumulate-stuck, value: accumulate")), VERDICT_FAILED);
         assert_int_equal(found.n, 1);
-        assert_said("core6: matmuls add to PSUM, though told to overwrite it");
+        assert_said("core6: matmuls add to PSUM, though told to overwrite it: the accumulate flag is stuck\"");
         assert_int_equal(judge(FAULT("core6", "accumulate-stuck, value: overwrite")), VERDICT_FAILED);
         assert_int_equal(found.n, 1);
-        assert_said("core6: matmuls overwrite PSUM, though told to add to it");
+        assert_said("core6: matmuls overwrite PSUM, though told to add to it: the accumulate flag is stuck\"");
 }
 
 /* When the supply sags, which four rows alone never bring about. */
@@ -136,6 +136,32 @@ static void what_comes_and_goes_is_named_too(void **state) {
         assert_int_equal(judge(FAULT("core2", "accumulate-stuck, value: overwrite, persistence: intermittent, probability: 0.5")),
                          VERDICT_FAILED);
         assert_said("matmuls overwrite PSUM");
+}
+
+/* Whatever comes and goes is not called permanent, and what does not is not said to. */
+static void words_claim_no_more_than_was_seen(void **state) {
+        static const char *const seldom = "persistence: intermittent, probability: ";
+        static const struct {
+                const char *fault, *always, *at_times;
+                bool of_array;
+        } cases[] = {
+                { "accumulate-stuck, value: overwrite", "flag is stuck", "flag is stuck at times", false },
+                { "accumulate-stuck, value: accumulate", "flag is stuck", "flag is stuck at times", false },
+                { "pe-column-dead, column: 9", "column 9 of the array is wrong in all rows", "column 9 of the array is at times wrong in all rows", true },
+        };
+
+        cells = true;
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                char fault[160];
+
+                (void) snprintf(fault, sizeof(fault), FAULT("core1", "%s"), cases[i].fault);
+                assert_int_equal(cases[i].of_array ? judge_systolic(fault) : judge(fault), VERDICT_FAILED);
+                assert_said(cases[i].always);
+                assert_null(strstr(found.lines, "at times"));
+                (void) snprintf(fault, sizeof(fault), FAULT("core1", "%s, %s%s"), cases[i].fault, seldom, cases[i].of_array ? "0.2" : "0.3");
+                assert_int_equal(cases[i].of_array ? judge_systolic(fault) : judge(fault), VERDICT_FAILED);
+                assert_said(cases[i].at_times);
+        }
 }
 
 /* Bits of the corners and the middle, by hand: element e is in row e / 8, bit b of it bit 32 (e % 8) + b of the row. */
@@ -234,6 +260,7 @@ int main(void) {
                 cmocka_unit_test(the_flag_is_named_with_what_it_does),
                 cmocka_unit_test(what_full_load_alone_shows_is_named),
                 cmocka_unit_test(what_comes_and_goes_is_named_too),
+                cmocka_unit_test(words_claim_no_more_than_was_seen),
                 cmocka_unit_test(every_element_is_reached),
                 cmocka_unit_test(what_the_array_does_is_not_psums),
                 cmocka_unit_test(a_bank_that_fails_does_not_hide_the_array),
