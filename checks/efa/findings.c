@@ -170,7 +170,7 @@ static const char *tell_loops(const Round *round, unsigned chip, Evidence *evide
 }
 
 static int find_wrong(Round *round, unsigned chip, Wrong wrong) {
-        char expected[32], actual[32], address[400], loops[160] = "", far[LOCATION_STRING_MAX], from_name[LOCATION_STRING_MAX], to_name[LOCATION_STRING_MAX];
+        char expected[32], actual[32], rate[80] = "", address[400], loops[160] = "", far[LOCATION_STRING_MAX], from_name[LOCATION_STRING_MAX], to_name[LOCATION_STRING_MAX];
         const WrongWords *words = wrong == WRONG_LATE && !was_resent(round, chip) ? &slow_paths : &wrongs[wrong];
         const char *code = words->code;
         Pair sum = ledger_sum(&round->ledger, chip);
@@ -202,12 +202,13 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong) {
         if (wrong == WRONG_SLOW) {
                 (void) snprintf(expected, sizeof(expected), "%g Gb/s", round->parameters->bandwidth);
                 (void) snprintf(actual, sizeof(actual), "%.1f Gb/s", round->sums[chip].gbps);
+                (void) snprintf(rate, sizeof(rate), "a flow ran at %.1f Gb/s where %g are the least: ", round->sums[chip].gbps, round->parameters->bandwidth);
                 evidence.expected = expected;
                 evidence.actual = actual;
         }
 
         return step_finding(round->step, &round->verdicts[chip], code, &where, &evidence,
-                            "%" PRIu32 " of %" PRIu64 " packets %s; worst: %" PRIu32 " of %" PRIu64 " %s%s", sum.n_wrong[wrong],
+                            "%s%" PRIu32 " of %" PRIu64 " packets %s; worst: %" PRIu32 " of %" PRIu64 " %s%s", rate, sum.n_wrong[wrong],
                             sum.n_packets, words->words, worst->n_wrong[wrong], worst->n_packets, address, loops);
 }
 
