@@ -632,6 +632,14 @@ static const CatalogueEntry entries[] = {
           "Reseat the cable at both ends and scan again. If it stays slow, replace the cable, then the tray.",
           .without_cable = { ACTION_RESET_CHIP, "Reset the chip and scan it again. If it stays slow, replace the tray." } },
 
+        { "collective-either-end", "collective", SEVERITY_WARN, ACTION_RETEST,
+          "one of two chips makes data wrong, and which cannot be told",
+          "Blocks or sums between these two chips were wrong, and as often as all were asked after it, neither of them showed it with enough of its other "
+          "neighbours. One of the two is sound, so neither is called broken and neither has passed.",
+          "Scan the whole server again: what comes and goes shows with another neighbour which of the two it is. Replace nothing before that. "
+          "If it is always the same two and no other, have the link between them looked at.",
+          .names_two = true },
+
         /* ---- efa ---- */
         { "efa-loss", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
           "packets are lost",

@@ -26,11 +26,12 @@
 
 /* ---- what is said ---- */
 
-/* Of one that does not answer nothing can be told; nor of one whose sums nobody sound took part in, unless something else has failed it. */
+/* Of one that does not answer nothing can be told; nor of one whose sums nobody sound took part in, or that another one may be in place of, unless
+ * something else has failed it. */
 static int end_part(const Ensemble *ensemble, const Chair *chair, const Location *where) {
         if (chair->silent)
                 return step_part_done(ensemble->step, where, VERDICT_ERROR, REASON_DEVICE_ERROR);
-        if (chair->unpartnered && chair->verdict != VERDICT_FAILED)
+        if ((chair->unpartnered || chair->tied) && chair->verdict != VERDICT_FAILED)
                 return step_part_done(ensemble->step, where, VERDICT_ERROR, REASON_AMBIGUOUS);
         return step_part_done(ensemble->step, where, chair->verdict, REASON_NONE);
 }
@@ -84,6 +85,8 @@ static int report(Ensemble *ensemble, Verdict *ret) {
                                 r = step_note(ensemble->step, ensemble->untested, 1, "{chip}", &where);
                         if (r >= 0 && chair->unpartnered)
                                 r = step_note(ensemble->step, "collective_untested_partners", 1, "{chip}", &where);
+                        if (r >= 0 && chair->tied)
+                                r = step_note(ensemble->step, "collective_untested_either_end", 1, "{chip}", &where);
                         if (r >= 0)
                                 r = end_part(ensemble, chair, &where);
                 }
@@ -142,7 +145,7 @@ const Check check_collective = {
         .name         = "collective",
         .summary      = "all-reduce, all-gather, reduce-scatter, all-to-all and send-receive between chips: their end, their data, their speed",
         .reads        = "collectives on the CC-cores, and how far each rank came; loopback of ports where one does not end",
-        .codes        = (const char *const[]) { "collective-data", "collective-cable", "collective-hang", "collective-slow", NULL },
+        .codes        = (const char *const[]) { "collective-data", "collective-cable", "collective-hang", "collective-slow", "collective-either-end", NULL },
         .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than a hang takes",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,

@@ -3,8 +3,8 @@
 
 /*
  * Collectives of the chips of one server, or of all that are in the ring of an UltraServer. programme.c runs them, rings.c
- * says which way they go, golden.c what goes in and must come out, data.c, sums.c, hang.c, speed.c and straggler.c say who is
- * to blame.
+ * says which way they go, golden.c what goes in and must come out, data.c, ties.c, sums.c, hang.c, speed.c and straggler.c say who
+ * is to blame.
  */
 
 #include <stdbool.h>
@@ -44,12 +44,14 @@ typedef enum Trouble {
         TROUBLE_CABLE, /* data of another port than should be at the other end */
         TROUBLE_HANG,
         TROUBLE_SLOW,
+        TROUBLE_EITHER, /* wrong data that two chips have with each other alone */
         _TROUBLE_MAX,
 } Trouble;
 
 typedef struct Chair {
         Verdict verdict;
         bool silent;
+        bool tied;        /* it or another chip made data wrong */
         bool unpartnered; /* its sums are wrong, and none of its neighbours sends what is right */
 
         uint64_t n_bytes; /* compared */
@@ -111,7 +113,33 @@ typedef struct Wrongs {
         PairSums sums[CHIPS][LINK_Z_PLUS];          /* of the server under test, by the port to the partner */
         uint8_t misrouted[RING_SERVERS][CHIPS]; /* ports that got another port's blocks: a bit for each */
         uint32_t n_edges, n_sums, n_unplaced;
+        uint32_t n_gathers; /* runs since something was wrong in which each chip of the server sent to all its neighbours */
 } Wrongs;
+
+/* What a chip does wrongly with blocks. */
+typedef enum DataRole {
+        DATA_SENDS,
+        DATA_TAKES, /* in */
+        DATA_ADDS,
+        _DATA_ROLE_MAX,
+} DataRole;
+
+/* Of each chip the ports at which blocks came in changed, or at whose far end the partner in a wrong sum sits: a bit for each. */
+typedef struct Marks {
+        uint8_t edges[RING_SERVERS][CHIPS];
+        uint8_t sums[CHIPS];
+} Marks;
+
+typedef struct Culprit {
+        DataRole role;
+        unsigned n_ports; /* at which it shows; 0: it is none */
+} Culprit;
+
+typedef struct Blame {
+        Culprit culprits[RING_SERVERS][CHIPS];
+        unsigned n_culprits;
+        Marks ties; /* what none of them explains: either end may be the one */
+} Blame;
 
 /* ---- rings.c ---- */
 
@@ -208,6 +236,20 @@ typedef struct Siblings {
  */
 Siblings siblings_of(const double *values, unsigned n, double ratio);
 
+/* ---- ties.c ---- */
+
+/* Who must have made wrong what was wrong. */
+void ensemble_blame(const Ensemble *ensemble, const Wrongs *wrongs, Blame *ret);
+/* Whether MEMBER is to blame for what it sends or takes in. */
+bool blame_spoils(const Blame *blame, Member member);
+/*
+ * Whether somebody is to blame, and explains all that lies between two chips. ELSEWHERE: collectives of other servers show wrong data too, which
+ * explains what came from there.
+ */
+bool ensemble_is_told_apart(const Ensemble *ensemble, const Wrongs *wrongs, bool elsewhere);
+/* Finds what either of two chips made wrong, at both. Of chips of other servers it may be left to WRONGS.n_unplaced. */
+int ensemble_find_ties(Ensemble *ensemble, Wrongs *wrongs, const Blame *blame);
+
 /* ---- judges. 0, or a negative errno where nothing could be said. ---- */
 
 /* After a run: 1 where all ranks came to their end, so that data and times can be judged. */
@@ -222,7 +264,7 @@ double link_bytes_per_nsec(unsigned port);
 int recital_compare(Recital *recital, Wrongs *wrongs);
 /* One addition, of which the sum is all that comes out; adds to WRONGS. */
 void recital_compare_pair(Recital *recital, Wrongs *wrongs, unsigned rank, const uint8_t *expected);
-/* Chips of the server under test that add wrongly, and those of which nobody can tell. After those that spoil what they send. */
-int ensemble_judge_sums(Ensemble *ensemble, const Wrongs *wrongs);
+/* Chips of the server under test that add wrongly, and those of which nobody can tell. */
+int ensemble_judge_sums(Ensemble *ensemble, const Wrongs *wrongs, const Blame *blame);
 /* Runs more where something was wrong, and says who it is. */
 int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs);

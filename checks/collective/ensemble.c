@@ -9,6 +9,7 @@
 static const char *const codes[_TROUBLE_MAX] = {
         [TROUBLE_DATA] = "collective-data", [TROUBLE_CABLE] = "collective-cable",
         [TROUBLE_HANG] = "collective-hang", [TROUBLE_SLOW] = "collective-slow",
+        [TROUBLE_EITHER] = "collective-either-end",
 };
 
 /* Every server counts from the same one, whatever the ring is called: the first by name. */

@@ -29,24 +29,13 @@ void recital_compare_pair(Recital *recital, Wrongs *wrongs, unsigned rank, const
         }
 }
 
-/* Chips of the server whose blocks come in changed: a bit for each. */
-static uint16_t find_spoilers(Ensemble *ensemble) {
-        uint16_t spoilers = 0;
-
-        for (unsigned c = 0; c < CHIPS; c++)
-                if (ensemble_chair(ensemble, (Member) { 0, (uint8_t) c })->found[TROUBLE_DATA] >> CHAIR_CHIP & 1)
-                        spoilers |= (uint16_t) (1u << c);
-        return spoilers;
-}
-
-/* Counts sums with partners whose blocks come in unchanged and, as *ret_others, with the other partners. */
-static PairSums sums_of(const Ensemble *ensemble, const Wrongs *wrongs, Member member, uint16_t spoilers, PairSums *ret_others) {
+/* Counts sums with partners that send what is right and, as *ret_others, with the other partners. */
+static PairSums sums_of(const Ensemble *ensemble, const Wrongs *wrongs, const Blame *blame, Member member, PairSums *ret_others) {
         PairSums sound = {}, others = {};
 
         for (unsigned p = 0; p < LINK_Z_PLUS; p++) {
                 const PairSums *with = &wrongs->sums[member.chip][p];
-                bool spoils = spoilers >> ensemble_sender(ensemble, member, p).chip & 1 || wrongs->edges[0][member.chip][p] > 0;
-                PairSums *sums = spoils ? &others : &sound;
+                PairSums *sums = blame_spoils(blame, ensemble_sender(ensemble, member, p)) ? &others : &sound;
 
                 sums->n += with->n;
                 sums->n_wrong += with->n_wrong;
@@ -70,15 +59,14 @@ static int find_adder(Ensemble *ensemble, Member member, const PairSums *sums) {
                              sums->n, sums->differ);
 }
 
-int ensemble_judge_sums(Ensemble *ensemble, const Wrongs *wrongs) {
-        uint16_t spoilers = find_spoilers(ensemble); /* before those are among them whose own sums alone are wrong */
+int ensemble_judge_sums(Ensemble *ensemble, const Wrongs *wrongs, const Blame *blame) {
         int r = 0;
 
         for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
                 Member member = { 0, (uint8_t) c };
-                PairSums others, sound = sums_of(ensemble, wrongs, member, spoilers, &others);
+                PairSums others, sound = sums_of(ensemble, wrongs, blame, member, &others);
 
-                if (sound.n_wrong > 0)
+                if (blame->culprits[0][c].n_ports > 0 && blame->culprits[0][c].role == DATA_ADDS)
                         r = find_adder(ensemble, member, &sound);
                 else if (sound.n == 0 && others.n_wrong > 0)
                         ensemble_chair(ensemble, member)->unpartnered = true;

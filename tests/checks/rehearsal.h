@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "checks/findings.h"
 #include "checks/plan.h"
 #include "checks/step.h"
 #include "sim/batch.h"
@@ -191,6 +192,19 @@ static __attribute__((unused)) bool rehearsal_untested(const Step *step, const c
 static __attribute__((unused)) void rehearsal_print(const Step *step) {
         for (size_t i = 0; i < step->n_said; i++)
                 fprintf(stderr, "# %s %s: %s\n", step->said[i].at, step->said[i].code, step->said[i].message);
+}
+
+/* Adds what RUN, from 1, has found to FINDINGS, as the worker does. */
+static __attribute__((unused)) void rehearsal_keep(const Step *step, unsigned run, Findings *findings) {
+        for (size_t i = 0; i < step->n_said; i++) {
+                Finding finding = {
+                        .code = step->said[i].code, .severity = catalogue_find(step->said[i].code)->severity, .message = step->said[i].message,
+                        .evidence = { .far_end = step->said[i].far_end }, .reproduced = 1, .runs = 1,
+                };
+
+                if (location_parse(step->said[i].at, &finding.where, NULL, NULL) < 0 || findings_add(findings, &finding, run) < 0)
+                        abort();
+        }
 }
 
 /* ---- what checks/step.c does for a worker ---- */

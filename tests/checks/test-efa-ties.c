@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "checks/efa/efa.h"
-#include "checks/findings.h"
 #include "tests/checks/rehearsal.h"
 
 /* ---- hand-made ledgers ---- */
@@ -131,19 +130,6 @@ typedef struct Told {
         unsigned n, n_found, n_either, n_failed_innocents, n_warned_innocents, n_open_innocents;
 } Told;
 
-/* As the worker does: what both runs found. */
-static void keep_findings(const Step *step, unsigned run, Findings *findings) {
-        for (size_t i = 0; i < step->n_said; i++) {
-                Finding finding = {
-                        .code = step->said[i].code, .severity = catalogue_find(step->said[i].code)->severity, .message = step->said[i].message,
-                        .evidence = { .far_end = step->said[i].far_end }, .reproduced = 1, .runs = 1,
-                };
-
-                assert_int_equal(location_parse(step->said[i].at, &finding.where, NULL, NULL), 0);
-                assert_int_equal(findings_add(findings, &finding, run), 0);
-        }
-}
-
 static void count_findings(const Findings *findings, Told *told) {
         bool found = false, either = false, failed = false, warned = false;
 
@@ -177,7 +163,7 @@ static void scan_once(const char *text, Told *told) {
                 Verdict verdict = _VERDICT_INVALID;
 
                 assert_int_equal(rehearsal_run(step, &verdict), 0);
-                keep_findings(step, run, &findings);
+                rehearsal_keep(step, run, &findings);
                 for (unsigned c = 0; run == 1 && c < CHIPS; c++)
                         open = open || (!(told->broken >> c & 1) && step->parts[c] == VERDICT_ERROR);
                 if (verdict != VERDICT_FAILED)
