@@ -216,6 +216,8 @@ char *ensemble_name(const Ensemble *ensemble, Member member, unsigned port, char
 
 /* All that the plan asks for, and what is wrong with it. */
 int ensemble_play(Ensemble *ensemble, Wrongs *wrongs);
+/* Calls CALL with SERVER, of the others, in the place of the one under test; tells nothing. */
+int ensemble_listen(Ensemble *ensemble, unsigned server, int (*call)(Ensemble *ensemble, void *userdata), void *userdata);
 /*
  * Returns whether the step on SERVER sees TROUBLE in its own collectives, at CHIP or, for NOBODY, at any; or wrong cables, which explain all
  * that blocks do there. What else it sees is no reason to leave this one untold.
@@ -243,10 +245,10 @@ void ensemble_blame(const Ensemble *ensemble, const Wrongs *wrongs, Blame *ret);
 /* Whether MEMBER is to blame for what it sends or takes in. */
 bool blame_spoils(const Blame *blame, Member member);
 /*
- * Whether somebody is to blame, and explains all that lies between two chips. ELSEWHERE: collectives of other servers show wrong data too, which
- * explains what came from there.
+ * Servers whose chips may show by more who it is: a bit for each; 0 where somebody is to blame and explains all that lies between two chips. SHOWN:
+ * others whose own collectives show wrong data, which explains what came from there.
  */
-bool ensemble_is_told_apart(const Ensemble *ensemble, const Wrongs *wrongs, bool elsewhere);
+unsigned ensemble_doubts(const Ensemble *ensemble, const Wrongs *wrongs, unsigned shown);
 /* Finds what either of two chips made wrong, at both. Of chips of other servers it may be left to WRONGS.n_unplaced. */
 int ensemble_find_ties(Ensemble *ensemble, Wrongs *wrongs, const Blame *blame);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/collective/collective.h"
 
@@ -175,30 +176,80 @@ static int add_more(Ensemble *ensemble, Wrongs *wrongs, unsigned port) {
         return wrongs->n_unplaced > 0 ? play_more(ensemble, wrongs, COLLECTIVE_REDUCE_SCATTER, port) : 1;
 }
 
-static int is_shown_elsewhere(Ensemble *ensemble) {
-        int r = 0;
+/* Other servers whose own collectives show wrong data: a bit for each. */
+static int list_others(Ensemble *ensemble) {
+        int servers = 0;
 
-        for (unsigned s = 1; s < ensemble->n_servers && r == 0; s++)
-                r = ensemble_shows(ensemble, s, TROUBLE_DATA, NOBODY);
+        for (unsigned s = 1; s < ensemble->n_servers; s++) {
+                int r = ensemble_shows(ensemble, s, TROUBLE_DATA, NOBODY);
+
+                if (r < 0)
+                        return r;
+                servers |= r << s;
+        }
+        return servers;
+}
+
+/* On a server in the place of the one under test. Neighbours first: cables there may end at wrong ports. */
+static int gather_there(Ensemble *ensemble, void *userdata) {
+        Wrongs *wrongs = userdata;
+
+        return wrongs->n_gathers == 0 ? play_more(ensemble, wrongs, COLLECTIVE_SEND_RECEIVE, 0) : gather_more(ensemble, wrongs);
+}
+
+/* Adds what chips of SERVER do among themselves. THERE is what was seen of them alone. */
+static int gather_at(Ensemble *ensemble, Wrongs *wrongs, unsigned server, Wrongs *there) {
+        int r;
+
+        if (!ensemble->servers[server].device)
+                return 1;
+
+        r = ensemble_listen(ensemble, server, gather_there, there);
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < LINK_Z_PLUS; p++) {
+                        wrongs->edges[server][c][p] += there->edges[0][c][p];
+                        there->edges[0][c][p] = 0;
+                }
+        return r;
+}
+
+/* Once each way of all neighbours of DOUBTS. */
+static int ask_round(Ensemble *ensemble, Wrongs *wrongs, unsigned doubts, Wrongs others[static RING_SERVERS]) {
+        int r = 1;
+
+        for (unsigned port = 0; port < LINK_Z_PLUS && r > 0; port++) {
+                if (doubts & 1)
+                        r = gather_more(ensemble, wrongs);
+                if (doubts & 1 && r > 0)
+                        r = add_more(ensemble, wrongs, port);
+                for (unsigned s = 1; s < ensemble->n_servers && r > 0; s++)
+                        if (doubts >> s & 1)
+                                r = gather_at(ensemble, wrongs, s, &others[s]);
+        }
         return r;
 }
 
 /* Until it is told who it is, or one of these does not come to its end: each that hangs takes as long as all others. */
 static int ask_until_told(Ensemble *ensemble, Wrongs *wrongs) {
-        int elsewhere, r = 1;
+        _cleanup_free_ Wrongs *others = NULL;
+        int shown, r = 1;
+        unsigned doubts;
 
-        if (ensemble_is_told_apart(ensemble, wrongs, false))
+        if (ensemble_doubts(ensemble, wrongs, 0) == 0)
                 return 0;
-        elsewhere = is_shown_elsewhere(ensemble);
-        if (elsewhere < 0)
-                return elsewhere;
-        for (unsigned i = 0; i < MORE_ROUNDS && r > 0 && !ensemble_is_told_apart(ensemble, wrongs, elsewhere > 0); i++)
-                for (unsigned port = 0; port < LINK_Z_PLUS && r > 0; port++) {
-                        r = gather_more(ensemble, wrongs);
-                        if (r > 0)
-                                r = add_more(ensemble, wrongs, port);
-                }
-        return r < 0 ? r : 0;
+        others = calloc(RING_SERVERS, sizeof(*others));
+        if (!others)
+                return -ENOMEM;
+        shown = list_others(ensemble);
+        if (shown < 0)
+                return shown;
+        for (unsigned i = 0; i < MORE_ROUNDS && r > 0; i++) {
+                doubts = ensemble_doubts(ensemble, wrongs, (unsigned) shown);
+                if (doubts == 0)
+                        break;
+                r = ask_round(ensemble, wrongs, doubts, others);
+        }
+        return MIN(r, 0);
 }
 
 static int ask_more(Ensemble *ensemble, Wrongs *wrongs) {
@@ -248,7 +299,7 @@ int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs) {
                 r = ensemble_find_ties(ensemble, wrongs, &blame);
         /* Over an UltraServer it may be a chip of another server, which its own step finds. */
         if (r >= 0 && ensemble->n_troubles == before)
-                r = is_shown_elsewhere(ensemble);
+                r = list_others(ensemble);
         if (r != 0 || ensemble->n_troubles > before)
                 return r < 0 ? r : 0;
         return ensemble_find(ensemble, TROUBLE_DATA, (Member) {}, NOBODY, &(Evidence) { .has_count = true, .count = wrongs->n_unplaced },

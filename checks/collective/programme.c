@@ -227,9 +227,23 @@ int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
 
 /* ---- what others see themselves ---- */
 
+int ensemble_listen(Ensemble *ensemble, unsigned server, int (*call)(Ensemble *ensemble, void *userdata), void *userdata) {
+        unsigned n_troubles = ensemble->n_troubles;
+        int r;
+
+        ensemble->listens = true;
+        ensemble_turn(ensemble, server);
+        r = call(ensemble, userdata);
+        ensemble_turn(ensemble, RING_SERVERS - server);
+        ensemble->n_troubles = n_troubles;
+        ensemble->listens = false;
+        return r;
+}
+
 /* A part of what the step on the server in the place of this one plays of its own. */
-static int listen_to(Ensemble *ensemble, unsigned part) {
+static int listen_to(Ensemble *ensemble, void *userdata) {
         _cleanup_free_ Wrongs *wrongs = calloc(1, sizeof(*wrongs));
+        unsigned part = *(unsigned *) userdata;
         int r = 0;
 
         if (!wrongs)
@@ -244,19 +258,6 @@ static int listen_to(Ensemble *ensemble, unsigned part) {
         return MIN(r, 0);
 }
 
-static int hear_more(Ensemble *ensemble, unsigned server) {
-        unsigned n_troubles = ensemble->n_troubles, part = ensemble->servers[server].n_heard++;
-        int r;
-
-        ensemble->listens = true;
-        ensemble_turn(ensemble, server);
-        r = listen_to(ensemble, part);
-        ensemble_turn(ensemble, RING_SERVERS - server);
-        ensemble->n_troubles = n_troubles;
-        ensemble->listens = false;
-        return r;
-}
-
 /* Wrong data that nobody can be blamed for may be of chips there whose collectives stop before their data are seen. */
 static bool is_shown(const EnsembleServer *there, Trouble trouble, unsigned chip) {
         uint16_t bits = chip == NOBODY ? UINT16_MAX : (uint16_t) (1u << chip);
@@ -269,7 +270,10 @@ int ensemble_shows(Ensemble *ensemble, unsigned server, Trouble trouble, unsigne
         const EnsembleServer *there = &ensemble->servers[server];
         int r = 0;
 
-        while (there->device && !is_shown(there, trouble, chip) && there->n_heard < PARTS_OWN && r >= 0)
-                r = hear_more(ensemble, server);
+        while (there->device && !is_shown(there, trouble, chip) && there->n_heard < PARTS_OWN && r >= 0) {
+                unsigned part = ensemble->servers[server].n_heard++;
+
+                r = ensemble_listen(ensemble, server, listen_to, &part);
+        }
         return r < 0 ? r : is_shown(there, trouble, chip);
 }

@@ -171,14 +171,17 @@ void ensemble_blame(const Ensemble *ensemble, const Wrongs *wrongs, Blame *ret) 
         drop_explained(ensemble, ret);
 }
 
-/* Whether what lies between MEMBER and the chip at PORT may be settled by asking chips of the server under test. */
-static bool can_be_settled(const Ensemble *ensemble, Member member, unsigned port, bool elsewhere) {
+/* Of the two servers of what lies between MEMBER and the chip at PORT. */
+static unsigned doubtful_servers(const Ensemble *ensemble, Member member, unsigned port, unsigned shown) {
         Member far = ensemble_sender(ensemble, member, port);
 
-        return member.server == 0 ? far.server == 0 || !elsewhere : far.server == 0;
+        if (shown >> far.server & 1)
+                return 0;
+        return (1u << member.server | 1u << far.server) & ~shown;
 }
 
-bool ensemble_is_told_apart(const Ensemble *ensemble, const Wrongs *wrongs, bool elsewhere) {
+unsigned ensemble_doubts(const Ensemble *ensemble, const Wrongs *wrongs, unsigned shown) {
+        unsigned servers = 0;
         Blame blame;
 
         ensemble_blame(ensemble, wrongs, &blame);
@@ -187,10 +190,10 @@ bool ensemble_is_told_apart(const Ensemble *ensemble, const Wrongs *wrongs, bool
                         for (unsigned p = 0; p < PORTS; p++) {
                                 Member member = { (uint8_t) s, (uint8_t) c };
 
-                                if (is_marked(&blame.ties, member, p) && can_be_settled(ensemble, member, p, elsewhere))
-                                        return false;
+                                if (is_marked(&blame.ties, member, p))
+                                        servers |= doubtful_servers(ensemble, member, p, shown);
                         }
-        return blame.n_culprits > 0 || elsewhere;
+        return servers > 0 || blame.n_culprits > 0 || shown > 0 ? servers : 1;
 }
 
 /* ---- what cannot be told ---- */
