@@ -19,8 +19,8 @@
 /*
  * So often all neighbours are asked again, once each way, while two chips are left of which either may be the one: 1,200 gathers and 300 sums with each
  * neighbour at the most. What escapes is computed, from independent runs: one that sends wrongly in one run of fifty, and then one block in a hundred,
- * spoils one gather in 110, and has not shown it at three of its four ports with a chance of 2.5 %; one that adds wrongly in one run of fifty of 5 %,
- * and of 10^-4 in one of twenty. It is asked only where something was wrong.
+ * spoils one gather in 110, and has then not shown it at three of its four ports with a chance of 1.0 % (1 - 0.02 (1 - 0.99^15k) for k ports); one
+ * that adds wrongly in one run of a hundred with a chance of 1.4 % (0.99^300k). They are asked only where something was wrong.
  */
 #define MORE_ROUNDS  300u
 
