@@ -552,6 +552,13 @@ static const CatalogueEntry entries[] = {
           "Reseat the cable at both ends, once it is seen that there is one, and scan again. If the link stays down, replace the cable, "
           "then the trays at its ends one by one.",
           .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
+        { "link-either-end", "neuronlink", SEVERITY_WARN, ACTION_RETEST,
+          "a link is down at times, and which end is to blame cannot be told",
+          "Nothing arrived over this link at times, and that so rarely that the loopbacks of the ports at both its ends, each of which heard itself "
+          "whenever it was asked, do not tell a broken port from a broken cable. Neither end is called broken, and neither has passed.",
+          "Scan the whole server again: a port that is dead at times does not hear itself in one of its loopbacks sooner or later, and is named then. "
+          "Replace nothing before that. If several scans name neither, reseat the cable at both ends, once it is seen that there is one.",
+          .names_two = true },
         { "link-degraded", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a link is narrower or slower than built",
           "The link is up with fewer lanes or at a lower speed than it is built for, although all lanes deliver when they are tested: "

@@ -19,7 +19,7 @@ static const struct {
         { "/link-", { "link-unplugged", "link-miscabled", "collective-cable",
                       "link-down", "link-lane", "link-clock", "link-crosstalk", "link-errors", "link-degraded", "link-flap",
                       "link-frames", "link-counter", "link-bandwidth",
-                      "collective-hang", "collective-data", "collective-slow", "link-margin" } },
+                      "collective-hang", "collective-data", "collective-slow", "link-margin", "link-either-end" } },
         /* A spare takes the place of the whole row, whatever is wrong with it, and however seldom. */
         { "/row", { "hbm-wordline-short", "hbm-row", "hbm-sub-wordline", "hbm-word", "hbm-cell", "hbm-retention", "hbm-hammer",
                     "hbm-intermittent", "hbm-soft-error" } },

@@ -54,6 +54,7 @@ static const LeftOut left_out[] = {
         { "refused", NULL, "that refused" },
         { "flooded", NULL, "that got too much of what nobody asked for", REASON_AMBIGUOUS },
         { "either_end", "{chip}", "that may be as sound as the neighbour that it had wrong data with", REASON_AMBIGUOUS },
+        { "either_end", "{port}", "that may be as sound as the port at the other end of its link", REASON_AMBIGUOUS },
         { "either_end", NULL, "that may be as sound as the one that they talked to", REASON_AMBIGUOUS },
         { "cables", NULL, "in rings in which cables end at wrong ports" },
         { "stopped", NULL, "in rings that did not come to their end" },

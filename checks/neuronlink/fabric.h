@@ -75,11 +75,10 @@ typedef enum Frames { /* what is wrong with what arrives, whoever sent it */
 
 /* What the loopbacks of both ends of a link say, see ladder.c. A bit per lane that does not come back as it should. */
 typedef struct Ladder {
-        bool climbed, again; /* at all; once more */
+        bool climbed, again; /* at all; in the next turn */
         unsigned n_agree;    /* times in a row that it showed what all times together have */
-        bool whole;          /* nothing arrives, at all or at times: it is no matter of single lanes */
-        bool near;           /* its lanes pass, or what is plugged in is not known: only what is turned round in the ports themselves is asked */
-        unsigned n_asked, n_down; /* how often the port was asked between near loops, and said that its link is down */
+        bool whole;          /* nothing arrives, at all or at times: it is no matter of single lanes, and the near loops tell the ends apart */
+        unsigned n_asked, n_down; /* how often it was asked between near loops whether its link is down, and said so */
         bool refused[2];     /* this end, the far end */
         bool far_up;
         double bits;
@@ -97,6 +96,7 @@ typedef struct Port {
         bool driven;
         bool prbs;      /* its lanes were counted */
         bool undecided; /* too many errors to pass, too few bits to fail */
+        bool either_end; /* down at times, and neither its loopbacks nor those of its far end show why */
         bool tested;
         bool refused;   /* it did not do something it was asked for, though it is up: nothing is proven; see fabric_refused() */
         bool unsent;    /* … and that was to send a frame */
@@ -190,8 +190,8 @@ int fabric_find_crosstalk(Fabric *fabric);
 int fabric_move_payload(Fabric *fabric);
 /* The loopbacks of both ends of every port that is down or has a lane that fails. */
 int fabric_climb(Fabric *fabric);
-/* Whether both ends heard themselves so often that one which is down as often as this link is would not have. */
-bool ladder_clears_ends(const Ladder *ladder);
+/* Whether the link of ID was down so rarely that its loopbacks tell neither of its two ends from what lies between. */
+bool fabric_is_either_end(Fabric *fabric, PortId id);
 
 /* What the ports of server 0 counted of all this, where they stood at zero before, is taken away again. */
 int fabric_clear_counters(Fabric *fabric);

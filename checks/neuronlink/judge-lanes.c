@@ -83,15 +83,6 @@ static bool ailment_is_failure(Ailment ailment) {
         return ailment != (Ailment) LANE_SOUND && ailment != AILMENT_MARGIN;
 }
 
-unsigned judged_idle_lanes(const Judged *judged) {
-        unsigned n = 0;
-
-        for (unsigned l = 0; judged->port->prbs && l < link_port_width(judged->id.port); l++)
-                n += judged->port->lanes[l].fault == LANE_LOW || judged->port->lanes[l].fault == LANE_HIGH;
-
-        return n;
-}
-
 bool judged_lanes_fail(const Judged *judged) {
         for (unsigned l = 0; l < link_port_width(judged->id.port); l++)
                 if (ailment_is_failure(ailment_of(&judged->port->lanes[l])))

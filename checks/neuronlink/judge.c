@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/neuronlink/judge.h"
 #include "checks/neuronlink/wiring.h"
@@ -43,21 +44,27 @@ static int judge_down(Judged *judged) {
         Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
         const Ladder *ladder = &judged->port->ladder;
 
-        if (!ladder->climbed)
+        if (!ladder->climbed || judged->port->either_end)
                 return 0;
 
         judged->port->tested = true;
         if (wiring_ports_of(judged->fabric, judged->id) > 0)
                 return 0; /* it is a plug, which is told by the moves */
-        if (!ladder_clears_ends(ladder))
-                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
-                                    "the link is down at times, and %u loopbacks of each end did not show whether it is a port or what lies "
-                                    "between; from %s", ladder->n_asked, judged->far_text);
-
         return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
                             "%s, and the ports at both ends hear themselves: it is what lies between here and %s",
                             ladder->far_up && !judged->port->before.up ? "the link is down, this way only" :
                             ladder->far_up ? "nothing arrives, and the other way works" : "the link is down", judged->far_text);
+}
+
+/* Told at both ends, and neither has failed. */
+static int judge_either_end(Judged *judged) {
+        unsigned n = MAX(judged->port->ladder.n_asked, fabric_port(judged->fabric, judged->sender)->ladder.n_asked);
+        Evidence evidence = { .far_end = judged->far_text };
+
+        judged->port->tested = false;
+        return step_finding(judged->fabric->step, judged->verdict, "link-either-end", &judged->where, &evidence,
+                            "the link to %s is down at times, and %u near-end loopbacks of both ends did not show whether it is one of the two "
+                            "ports or what lies between", judged->far_text, n);
 }
 
 /* ---- ports and chips ---- */
@@ -98,7 +105,7 @@ static int judge_up(Judged *judged) {
 
         if (port->heard == HEARD_PORT && !port_id_equal(port->from, judged->far))
                 r = judge_cable(judged);
-        else if (port->heard != HEARD_PORT && !judged_lanes_fail(judged))
+        else if (port->heard != HEARD_PORT && !judged_lanes_fail(judged) && !port->either_end)
                 r = judge_nowhere(judged);
         if (r >= 0 && port->prbs)
                 r = judge_lanes(judged);
@@ -132,11 +139,13 @@ static int judge_port(Judged *judged) {
                 r = judge_broken(judged);
         else if (!port->prbs && (!port->before.up || port->error < 0))
                 r = judge_down(judged);
-        else if (judged_idle_lanes(judged) == link_port_width(judged->id.port))
+        else if (port->prbs && lanes_are_idle(port->lanes, link_port_width(judged->id.port)))
                 r = judge_down(judged);
         else
                 r = judge_up(judged);
 
+        if (r >= 0 && port->either_end)
+                r = judge_either_end(judged);
         if (r >= 0)
                 r = judge_plug(judged);
         return r < 0 || port->error < 0 ? r : judge_counters(judged);
@@ -156,6 +165,7 @@ int fabric_judge(Fabric *fabric, PortId id) {
                 return 0;
 
         judged.sender = fabric_sender(fabric, id);
+        judged.port->either_end = fabric_is_either_end(fabric, id);
         judged.where = fabric_location(fabric, id);
         far = fabric_location(fabric, judged.far);
         location_format(&far, judged.far_text);

@@ -43,7 +43,6 @@ int judge_plug(Judged *judged);
 /* ---- judge-lanes.c ---- */
 
 bool judged_lanes_fail(const Judged *judged);
-unsigned judged_idle_lanes(const Judged *judged);
 int judge_lanes(Judged *judged);
 
 /* ---- judge-counters.c ---- */

@@ -12,9 +12,8 @@
  * transmitter. Driver, cable and the input of the receiver are in no near loop and cannot be told apart.
  *
  * It is climbed until two turns show the same; what comes and goes shows in the loops that it is in, and in no other, turn by turn.
- *
- * Where nothing arrives, at all or at times, the near loops go on until one fails, or until none has failed so often that an end which is
- * dead as often as the link is down would have, by Fisher's exact test on times asked and times down: only then do both hear themselves.
+ * A link on which nothing arrives, at all or at times, is no matter of its lanes and not climbed: see near-loops.c. These loops are short and
+ * come first, for the turns here go on as long as there is time.
  *
  * A rare failure takes as many bits again to be seen: bits for TRACES errors, as far as the time that is left goes. Where it does not go as far
  * as TRACES_LEAST, the loops of that lane would say nothing, and it stays without a place.
@@ -25,14 +24,10 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
-#include "checks/neuronlink/fabric.h"
+#include "checks/neuronlink/ladder.h"
 
-#define BITS_LEAST  1e6
 #define BITS_MOST   1e11 /* more and good lanes begin to make errors */
 #define AGREE        2u   /* turns in a row that show the same */
-#define TURNS_MAX    10u
-#define LEVEL        0.001 /* of the test: that both ends hear themselves is said with 99.9 % */
-#define LOOPS_MAX    64u  /* of each end; an end that is dead once in ten is missed once in 850 */
 #define TRACES       10.0 /* none of so many: 5 in 100,000 */
 #define TRACES_LEAST 5.0 /* … 7 in 1000 */
 
@@ -50,34 +45,26 @@ static double bits_between(const Lane *lane) {
         return lane->fault == LANE_SOUND && traces_of(lane) > 0 ? (double) lane->bits / traces_of(lane) : 0;
 }
 
-static bool all_idle(const Port *port, unsigned n_lanes) {
-        for (unsigned l = 0; l < n_lanes; l++)
-                if (port->lanes[l].fault != LANE_LOW && port->lanes[l].fault != LANE_HIGH)
-                        return false;
-        return true;
-}
-
 /* It is down, or lost at some time all of what it was sent, or did not do what a port that is up does; and no single lane explains that. */
 static bool is_whole(const Port *port, unsigned n_lanes) {
+        bool at_times = port->error < 0 || port->refused || port->unsent || port->heard == HEARD_NOTHING;
+
         if (!port->prbs)
-                return !port->before.up || port->error < 0 || port->refused || port->heard == HEARD_NOTHING;
-        if (all_idle(port, n_lanes))
+                return !port->before.up || at_times;
+        if (lanes_are_idle(port->lanes, n_lanes))
                 return true;
         for (unsigned l = 0; l < n_lanes; l++)
                 if (fails(&port->lanes[l]))
                         return false;
-        return port->error < 0 || port->refused || port->heard == HEARD_NOTHING || port->payload.n_blocked > 0;
+        return at_times || port->payload.n_blocked > 0;
 }
 
 static bool may_climb(const Port *port) {
         return port->driven && !port->empty && port->error != -ETIMEDOUT && port->error != -ENXIO && port->error != -EPROTO;
 }
 
-/* Whether all of it is climbed. MOST: bits that there is time for in each loop. */
+/* Whether any lane is worth it. MOST: bits that there is time for in each loop. */
 static bool wants_ladder(const Port *port, unsigned n_lanes, double most) {
-        if (!port->prbs)
-                return !port->before.up || port->error < 0;
-
         for (unsigned l = 0; l < n_lanes; l++)
                 if (fails(&port->lanes[l]) && bits_between(&port->lanes[l]) <= most / TRACES_LEAST)
                         return true;
@@ -96,22 +83,18 @@ static double bits_for(const Port *port, unsigned n_lanes, double most) {
         return fmin(bits, most);
 }
 
-/* Own ends first, then the far ends, server by server. Returns how many of the first there are. */
-static size_t gather(Fabric *fabric, Run *run, unsigned number, bool is_near, PortId *owners) {
+size_t ladder_gather(Fabric *fabric, Run *run, unsigned number, PortId *owners) {
         size_t n_own;
 
         run->n = 0;
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++) {
-                        PortId id = { 0, (uint8_t) c, (uint8_t) p };
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                const Ladder *ladder = &fabric_port(fabric, port_id_at(i))->ladder;
 
-                        const Ladder *ladder = &fabric_port(fabric, id)->ladder;
-
-                        if (!ladder->again || (ladder->near && !is_near))
-                                continue;
-                        owners[run->n] = id;
-                        run_add(fabric, run, id, number, (uint64_t) fabric_port(fabric, id)->ladder.bits);
-                }
+                if (!ladder->again)
+                        continue;
+                owners[run->n] = port_id_at(i);
+                run_add(fabric, run, port_id_at(i), number, (uint64_t) ladder->bits);
+        }
 
         n_own = run->n;
         for (unsigned s = 0; s < fabric->n_servers; s++)
@@ -143,11 +126,11 @@ static bool is_near_stage(WireLoopback stage) {
         return stage == LOOPBACK_NEAR_PCS || stage == LOOPBACK_NEAR_PMA;
 }
 
-static int climb_stage(Fabric *fabric, Run *run, PortId *owners, unsigned turn, WireLoopback stage) {
+int ladder_stage(Fabric *fabric, Run *run, PortId *owners, unsigned turn, WireLoopback stage) {
         size_t n_own;
         int r;
 
-        n_own = gather(fabric, run, RUN_LADDER + turn * _LOOPBACK_MAX + (unsigned) stage, is_near_stage(stage), owners);
+        n_own = ladder_gather(fabric, run, RUN_LADDER + turn * _LOOPBACK_MAX + (unsigned) stage, owners);
         r = run_all(fabric, run, (int) stage);
         if (r < 0)
                 return r;
@@ -164,24 +147,6 @@ static int climb_stage(Fabric *fabric, Run *run, PortId *owners, unsigned turn, 
                         ladder->refused[end] = run->errors[i] < 0 || (stage == LOOPBACK_NEAR_PMA && ladder->refused[end]);
                 if (run->errors[i] >= 0)
                         ladder->now[end][stage] = bad_lanes(run, i);
-        }
-
-        return 0;
-}
-
-/* Whether the far ends on other servers are up; those of this one are known. */
-static int ask_far_ends(Fabric *fabric, Run *run, PortId *owners) {
-        size_t n_own = gather(fabric, run, 0, true, owners);
-
-        for (size_t i = n_own; i < run->n; i++) {
-                LinkEnd end = { run->ids[i].chip, run->ids[i].port };
-                WireLinkStatus status = {};
-                int error = 0, r;
-
-                r = device_link_status(fabric->servers[run->ids[i].server].device, &end, 1, &status, &error);
-                if (r < 0)
-                        return r;
-                fabric_port(fabric, owners[i])->ladder.far_up = error >= 0 && status.up;
         }
 
         return 0;
@@ -241,7 +206,7 @@ static int climb(Fabric *fabric, Run *run, PortId *owners, unsigned turn) {
         for (unsigned stage = 0; stage < _LOOPBACK_MAX; stage++) {
                 int r;
 
-                r = climb_stage(fabric, run, owners, turn, (WireLoopback) stage);
+                r = ladder_stage(fabric, run, owners, turn, (WireLoopback) stage);
                 if (r < 0)
                         return r;
         }
@@ -254,157 +219,61 @@ static int climb(Fabric *fabric, Run *run, PortId *owners, unsigned turn) {
         return 0;
 }
 
-/* ---- near loops of what comes and goes ---- */
+/* ---- all of it ---- */
 
-/* What a port that is looped back near its transceivers does not hear of itself: NULL where it hears all. */
-static const char *failed_loopback(const Ladder *ladder, unsigned end) {
-        if (ladder->refused[end])
-                return "it does not hear itself in its near-end loopback";
-        if (ladder->bad[end][LOOPBACK_NEAR_PCS] != 0)
-                return "it does not hear itself in its near-end PCS loopback: it is its PCS";
-        if (ladder->bad[end][LOOPBACK_NEAR_PMA] != 0)
-                return "it does not hear itself in its near-end PMA loopback, and does in that of its PCS: it is its PMA";
+/* Returns the bits of the rarest lane to climb for; 0: none is. */
+static double set_up(Fabric *fabric) {
+        double sec = (fabric_budget_sec(fabric) - PLACES_SEC) / AGREE / _LOOPBACK_MAX, most = fmax(BITS_LEAST, fmin(sec / link_sec(1), BITS_MOST));
+        double rarest = 0;
 
-        return NULL;
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                Port *port = fabric_port(fabric, port_id_at(i));
+                unsigned width = link_port_width(port_id_at(i).port);
+                bool whole = is_whole(port, width);
+
+                if (!may_climb(port) || (!whole && !wants_ladder(port, width, most)))
+                        continue;
+                port->ladder = (Ladder) {
+                        .climbed = true, .whole = whole, .refused = { true, true }, .bits = whole ? BITS_LEAST : bits_for(port, width, most),
+                };
+                rarest = whole ? rarest : fmax(rarest, port->ladder.bits);
+        }
+
+        return rarest;
 }
 
-/* Of all ways to share out the times that it was down among times asked and loops, so many leave none to the loops. */
-bool ladder_clears_ends(const Ladder *ladder) {
-        double chance = 1;
+static int climb_all(Fabric *fabric, Run *run, PortId *owners, double bits) {
+        int r = 0;
 
-        for (unsigned i = 0; i < ladder->n_down; i++)
-                chance *= (double) (ladder->n_asked - i) / (2.0 * ladder->n_asked - i);
-        return chance <= LEVEL;
-}
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                Ladder *ladder = &fabric_port(fabric, port_id_at(i))->ladder;
 
-static unsigned choose_open(Fabric *fabric) {
-        unsigned n = 0;
+                ladder->again = ladder->climbed && !ladder->whole;
+        }
+        for (unsigned turn = 0; turn < LADDER_TURNS && r >= 0; turn++)
+                if (turn < AGREE || fabric_budget_sec(fabric) > PLACES_SEC + _LOOPBACK_MAX * link_sec(bits))
+                        r = climb(fabric, run, owners, turn);
+        for (unsigned i = 0; i < CHIPS * PORTS && r >= 0; i++) {
+                Port *port = fabric_port(fabric, port_id_at(i));
 
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++) {
-                        Ladder *ladder = &fabric->servers[0].ports[c][p].ladder;
-
-                        ladder->again = ladder->whole && !failed_loopback(ladder, 0) && !failed_loopback(ladder, 1) && !ladder_clears_ends(ladder);
-                        n += ladder->again;
-                }
-
-        return n;
-}
-
-static int ask_whether_down(Fabric *fabric, Run *run, PortId *owners) {
-        size_t n_own = gather(fabric, run, 0, true, owners);
-        WireLinkStatus statuses[CHIPS * PORTS];
-        LinkEnd ends[CHIPS * PORTS];
-        int errors[CHIPS * PORTS], r;
-
-        for (size_t i = 0; i < n_own; i++)
-                ends[i] = (LinkEnd) { owners[i].chip, owners[i].port };
-        r = device_link_status(fabric->servers[0].device, ends, n_own, statuses, errors);
-        for (size_t i = 0; i < n_own && r >= 0; i++) {
-                Ladder *ladder = &fabric_port(fabric, owners[i])->ladder;
-
-                ladder->n_asked++;
-                ladder->n_down += errors[i] >= 0 && !statuses[i].up;
+                if (port->ladder.climbed && !port->ladder.whole)
+                        bracket(port, link_port_width(port_id_at(i).port));
         }
 
         return r;
 }
 
-static int loop_on(Fabric *fabric, Run *run, PortId *owners) {
-        for (unsigned turn = TURNS_MAX; turn < TURNS_MAX + LOOPS_MAX && choose_open(fabric) > 0; turn++) {
-                int r;
-
-                if (fabric_budget_sec(fabric) < PLACES_SEC + 2 * link_sec(BITS_LEAST))
-                        break;
-                r = ask_whether_down(fabric, run, owners);
-                if (r >= 0)
-                        r = climb_stage(fabric, run, owners, turn, LOOPBACK_NEAR_PCS);
-                if (r >= 0)
-                        r = climb_stage(fabric, run, owners, turn, LOOPBACK_NEAR_PMA);
-                if (r < 0)
-                        return r;
-                for (unsigned i = 0; i < CHIPS * PORTS; i++) {
-                        Ladder *ladder = &fabric_port(fabric, port_id_at(i))->ladder;
-
-                        for (unsigned end = 0; end < 2 && ladder->again; end++) {
-                                ladder->bad[end][LOOPBACK_NEAR_PCS] |= ladder->now[end][LOOPBACK_NEAR_PCS];
-                                ladder->bad[end][LOOPBACK_NEAR_PMA] |= ladder->now[end][LOOPBACK_NEAR_PMA];
-                        }
-                }
-        }
-
-        return 0;
-}
-
-/* A port that does not hear itself explains what happens at both ends of its link. */
-static void mark_broken(Fabric *fabric) {
-        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
-                PortId id = port_id_at(i), far = fabric_sender(fabric, id);
-                Port *port = fabric_port(fabric, id);
-
-                if (!port->ladder.whole)
-                        continue;
-                port->broken = port->broken ?: failed_loopback(&port->ladder, 0);
-                if (!port_id_equal(far, id))
-                        fabric_port(fabric, far)->broken = fabric_port(fabric, far)->broken ?: failed_loopback(&port->ladder, 1);
-        }
-}
-
-/* ---- all of it ---- */
-
-/* Returns how many ports want it, and of these the bits of the rarest. */
-static unsigned set_up(Fabric *fabric, double *ret_bits) {
-        double sec = (fabric_budget_sec(fabric) - PLACES_SEC) / AGREE / _LOOPBACK_MAX, most = fmax(BITS_LEAST, fmin(sec / link_sec(1), BITS_MOST));
-        unsigned n = 0;
-
-        *ret_bits = BITS_LEAST;
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++) {
-                        Port *port = &fabric->servers[0].ports[c][p];
-
-                        bool whole = is_whole(port, link_port_width(p)), all = wants_ladder(port, link_port_width(p), most);
-
-                        if (!may_climb(port) || (!whole && !all))
-                                continue;
-                        port->ladder = (Ladder) {
-                                .climbed = true, .again = true, .whole = whole, .near = !all, .refused = { true, true },
-                                .bits = bits_for(port, link_port_width(p), most),
-                        };
-                        *ret_bits = fmax(*ret_bits, port->ladder.bits);
-                        n++;
-                }
-
-        return n;
-}
-
 int fabric_climb(Fabric *fabric) {
         _cleanup_free_ PortId *owners = NULL;
         _cleanup_free_ Run *run = NULL;
-        double bits;
+        double bits = set_up(fabric);
         int r;
-
-        if (set_up(fabric, &bits) == 0)
-                return 0;
 
         run = malloc(sizeof(*run));
         owners = malloc(RUN_MAX * sizeof(*owners));
         if (!run || !owners)
                 return -ENOMEM;
 
-        r = ask_far_ends(fabric, run, owners);
-        for (unsigned turn = 0; turn < TURNS_MAX && r >= 0; turn++)
-                if (turn < AGREE || fabric_budget_sec(fabric) > PLACES_SEC + _LOOPBACK_MAX * link_sec(bits))
-                        r = climb(fabric, run, owners, turn);
-        if (r >= 0)
-                r = loop_on(fabric, run, owners);
-        if (r < 0)
-                return r;
-        mark_broken(fabric);
-
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++)
-                        if (fabric->servers[0].ports[c][p].ladder.climbed)
-                                bracket(&fabric->servers[0].ports[c][p], link_port_width(p));
-
-        return 0;
+        r = ladder_loop_near(fabric, run, owners);
+        return r < 0 || bits == 0 ? r : climb_all(fabric, run, owners, bits);
 }

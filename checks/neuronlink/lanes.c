@@ -94,6 +94,13 @@ void lane_add(Lane *sum, const Lane *lane) {
         sum->slipped += lane->slipped;
 }
 
+bool lanes_are_idle(const Lane *lanes, unsigned n) {
+        for (unsigned l = 0; l < n; l++)
+                if (lanes[l].fault != LANE_LOW && lanes[l].fault != LANE_HIGH)
+                        return false;
+        return true;
+}
+
 /* ---- runs ---- */
 
 void run_add(const Fabric *fabric, Run *run, PortId id, unsigned number, uint64_t bits) {

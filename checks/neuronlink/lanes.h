@@ -69,6 +69,9 @@ static inline bool lane_is_sound(const Lane *lane) {
         return lane->fault == LANE_SOUND && lane->slipped == 0;
 }
 
+/* Whether none of N lanes carries anything; those that were not counted do. */
+bool lanes_are_idle(const Lane *lanes, unsigned n);
+
 /* What one PRBS says of N lanes; SEED and polynomial as in PRBS. Skew is told against the middle one of those that carry their own. */
 void lanes_classify(const WireLane *wires, unsigned n, const WireLinkPrbs *prbs, Lane *ret);
 

@@ -7,6 +7,7 @@
  * the design says, does each lane deliver its bits, and do the port's own counters tell the truth. Where a link is
  * down, be it at times, the ports at both ends are looped back near their transceivers: the one that does not hear itself
  * is to blame, alone, and where both do, so often that it says something, it is what lies between them, and both chips fail.
+ * Where it was down too rarely for that, both could not be judged.
  *
  * A chip that does not answer is left to its own step; its neighbours are judged by what they can do alone.
  */
@@ -23,7 +24,7 @@
 /* What was done of a chip, for the plan to hold against what it promises. */
 typedef struct Tested {
         unsigned ports, lanes, untested;
-        bool refused, undecided;
+        bool refused, undecided, either_end;
 } Tested;
 
 static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
@@ -44,6 +45,7 @@ static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
                         fabric->silent[chip] = true;
                 ret->refused = ret->refused || (port->driven && fabric_refused(fabric, id));
                 ret->undecided = ret->undecided || (port->driven && port->undecided);
+                ret->either_end = ret->either_end || port->either_end;
         }
 
         return 0;
@@ -57,6 +59,8 @@ static const char *untested_why(Fabric *fabric, PortId id) {
                 return "neuronlink_untested_out_of_scan"; /* a chip at one of its ends, or in service: it is not to be disturbed */
         if (fabric->silent[id.chip] || port->error == -ETIMEDOUT)
                 return "neuronlink_untested_silent";
+        if (port->either_end)
+                return "neuronlink_untested_either_end"; /* it is down at times, and what its link has may be of the far end */
         if (fabric_refused(fabric, id) || port->error < 0)
                 return "neuronlink_untested_refused";
         if (port->undecided)
@@ -111,6 +115,9 @@ static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
                         return r;
         }
 
+        /* As with two adapters: neither end is called broken, and none has passed. */
+        if (tested->either_end && verdict != VERDICT_FAILED && !fabric->silent[chip])
+                return step_part_done(fabric->step, &where, VERDICT_ERROR, REASON_AMBIGUOUS);
         /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
         if ((tested->refused || fabric->silent[chip]) && verdict == VERDICT_PASSED)
                 verdict = VERDICT_ERROR;
@@ -244,7 +251,7 @@ const Check check_neuronlink = {
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
                         "assay/link/PORT/cable and label; clears errors and replays there where it moved them from zero",
         .codes        = (const char *const[]) { "link-errors", "link-lane", "link-clock", "link-crosstalk", "link-margin", "link-undecided", "link-bandwidth",
-                                                "link-down", "link-degraded", "link-flap", "link-miscabled", "link-counter",
+                                                "link-down", "link-either-end", "link-degraded", "link-flap", "link-miscabled", "link-counter",
                                                 "link-cabling", "link-frames", "link-label", "link-serial", "link-unplugged",
                                                 NULL },
         .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than PRBS takes",

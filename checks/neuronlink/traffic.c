@@ -162,7 +162,7 @@ int judge_traffic(Judged *judged) {
         double expected;
 
         if (payload->n_blocked > 0)
-                return say_blocked(judged);
+                return judged->port->either_end ? 0 : say_blocked(judged);
         if (payload->n_moved == 0)
                 return 0;
         if (payload->n_slow > 0)
