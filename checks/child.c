@@ -119,10 +119,12 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                         &unit->scan->servers[unit->server].inventory.chips[unit->chip];
         size_t n = unit->chip >= 0 ? 1 : unit->scan->n_servers;
 
-        for (size_t i = 0; i < n; i++)
-                unit->servers[i].included = scan_included(
-                                unit->scan, (unit->server + i) % unit->scan->n_servers,
-                                check_disturbs(check, planned->parameters));
+        for (size_t i = 0; i < n; i++) {
+                size_t index = (unit->server + i) % unit->scan->n_servers;
+
+                unit->servers[i].included = scan_included(unit->scan, index, check_disturbs(check, planned->parameters));
+                unit->servers[i].silent = unit->silent[index] | unit->scan->servers[index].doubtful;
+        }
 
         *ret = (StepSettings) {
                 .unit = unit->where,
@@ -160,35 +162,6 @@ static void suspect_device(Step *step, const Unit *unit, int error) {
         if (error == -EPROTO)
                 (void) step_finding(step, &verdict, "device-garbled", NULL, NULL,
                                     "an answer that no device may give");
-}
-
-/* Which chips of a step on a server hang: those that owed it an answer are asked again. Returns -ETIMEDOUT where one does: the worker drops this
- * run, and what it says must go together all the same. */
-static int suspect_chips(Step *step, const Unit *unit, size_t n_servers, StepEnd *end) {
-        uint64_t pause_usec = (uint64_t) (scan_deadline_sec(unit->scan) * 1e6 / CONTROL_ANSWERS);
-        Verdict verdict = VERDICT_PASSED;
-
-        for (size_t i = 0; i < n_servers; i++) {
-                const StepServer *server = &unit->servers[i];
-                uint16_t silent = server->device ? device_take_silent(server->device) & server->included : 0;
-                uint16_t hanging = silent ? inventory_hanging(server->device, silent, pause_usec) : 0;
-
-                for (unsigned chip = 0; chip < CHIPS; chip++) {
-                        Location where = {};
-
-                        if (!(hanging & (1u << chip)))
-                                continue;
-                        memcpy(where.server, server->name, sizeof(where.server));
-                        (void) location_append(&where, LOCATION_CHIP, chip);
-                        (void) step_finding(step, &verdict, "device-hang", &where, NULL,
-                                            "it fell silent in this step, and was silent again while it was asked %u times more and others answered each time",
-                                            CONTROL_ANSWERS);
-                }
-        }
-
-        if (verdict == VERDICT_FAILED && verdict_is_judged(end->verdict))
-                end->verdict = VERDICT_FAILED;
-        return verdict == VERDICT_FAILED ? -ETIMEDOUT : 0;
 }
 
 /* What a step on a server could not count for want of chips that were not asked for is nobody's doubt: each chip's record says so. */
@@ -307,7 +280,7 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         taken = child->unit->withdrawn < UNIT_WITHDRAWN_MAX ? is_taken(child, check, planned, id, settings.n_servers) : 1;
         r = taken != 0 ? end_taken(&settings, taken, ret) : run_and_ask(step, child->unit, check, planned, &settings, ret);
         suspect_device(step, child->unit, r);
-        if (child->unit->chip < 0 && taken == 0 && suspect_chips(step, child->unit, settings.n_servers, ret) < 0)
+        if (child->unit->chip < 0 && taken == 0 && unit_judge_silence(child->unit, step, ret) < 0)
                 r = -ETIMEDOUT;
         if (taken == 0 && r >= 0)
                 tell_unasked(step, child->unit, check, ret);
@@ -360,7 +333,7 @@ static bool run_step(Child *child) {
                 unit->runs++;
         }
 
-        unit->runs = unit->withdrawn = 0;
+        unit_forget_runs(unit);
         return true;
 }
 

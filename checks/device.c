@@ -31,7 +31,7 @@ struct Device {
         uint32_t status;
         int failure;    /* the first error of the transport */
         int silence;    /* -ETIMEDOUT or -EHOSTDOWN once a deadline has passed */
-        uint16_t silent; /* see device_take_silent() */
+        DeviceSilence unanswered; /* see device_take_silence() */
         WireCompletion completions[WIRE_BATCH_MAX]; /* where the caller wants none */
 };
 
@@ -105,11 +105,18 @@ int device_failure(const Device *device) {
         return device->failure;
 }
 
-uint16_t device_take_silent(Device *device) {
-        uint16_t silent = device->silent;
+DeviceSilence device_take_silence(Device *device) {
+        DeviceSilence silence = device->unanswered;
 
-        device->silent = 0;
-        return silent;
+        device->unanswered = (DeviceSilence) {};
+        return silence;
+}
+
+static void note_silence(Device *device, const WireCommand *command) {
+        bool adapter = command->type == COMMAND_NIC_SEND || command->type == COMMAND_NIC_RECEIVE;
+
+        if (device->chip == WIRE_CHIP_ALL && command->chip < CHIPS)
+                *(adapter ? &device->unanswered.adapters : &device->unanswered.chips) |= (uint16_t) (1u << command->chip);
 }
 
 /* Which of a chip's engines runs a command: the order of wire.h, cores first. */
@@ -164,8 +171,8 @@ static int judge_batch(Device *device, const WireCommand *commands, size_t n, Wi
                 if (completions[i].status == STATUS_NRT_SUCCESS)
                         continue;
 
-                if (completions[i].status == STATUS_NRT_TIMEOUT && device->chip == WIRE_CHIP_ALL && commands[i].chip < CHIPS)
-                        device->silent |= (uint16_t) (1u << commands[i].chip);
+                if (completions[i].status == STATUS_NRT_TIMEOUT)
+                        note_silence(device, &commands[i]);
                 device->status = completions[i].status;
                 r = -EREMOTEIO;
         }

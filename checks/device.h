@@ -67,8 +67,15 @@ uint32_t device_status(const Device *device);     /* WireStatus of the last comm
 uint64_t device_nsec(const Device *device);       /* device time used through this handle so far */
 int device_silence(const Device *device);         /* 0, or -ETIMEDOUT or -EHOSTDOWN, which every later call is, too */
 int device_failure(const Device *device);         /* the first error of the port itself (no -EREMOTEIO), 0 while there is none */
-/* Bit per chip: on a device for a whole server, those of which a command got no answer since this was last called. */
-uint16_t device_take_silent(Device *device);
+
+/* On a device for a whole server, whose commands got no answer: bit per chip. */
+typedef struct DeviceSilence {
+        uint16_t chips;    /* to a command that the chip carries out itself */
+        uint16_t adapters; /* to one that its network adapter carries out, which may be what is silent */
+} DeviceSilence;
+
+/* Of all commands since this was last called. */
+DeviceSilence device_take_silence(Device *device);
 
 /*
  * The window, as a stack of aligned pieces: take hands out the next BYTES, device_window_reset() forgets them all.

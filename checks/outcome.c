@@ -60,13 +60,13 @@ void outcome_write(Outcome *outcome, Outlet *outlet, Account *account, const Loc
         }
 }
 
-uint16_t outcome_left_alone(const Outcome *outcome, const char *server) {
+uint16_t outcome_parts(const Outcome *outcome, const char *server, Reason reason) {
         uint16_t chips = 0;
 
         for (size_t i = 0; i < outcome->n; i++) {
                 const OutcomeLine *line = &outcome->lines[i];
 
-                if (line->type == EVENT_PART_DONE && line->reason == REASON_OCCUPIED && strcmp(line->part.server, server) == 0)
+                if (line->type == EVENT_PART_DONE && line->reason == reason && strcmp(line->part.server, server) == 0)
                         chips |= (uint16_t) (1u << location_index(&line->part, LOCATION_CHIP));
         }
         return chips;

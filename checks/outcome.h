@@ -37,8 +37,8 @@ int outcome_keep(Outcome *outcome, const Event *event, const char *text, size_t 
 /* Writes its lines and adds them to ACCOUNT, as of step STEP on UNIT. The findings are left to the caller, who unites them with those of other runs. */
 void outcome_write(Outcome *outcome, Outlet *outlet, Account *account, const Location *unit, size_t step);
 
-/* The chips of SERVER that the run left alone because a job had them before it began, bit per chip. */
-uint16_t outcome_left_alone(const Outcome *outcome, const char *server);
+/* The chips of SERVER whose part the run ended with REASON, bit per chip: REASON_OCCUPIED where it left one alone because a job had it before it began. */
+uint16_t outcome_parts(const Outcome *outcome, const char *server, Reason reason);
 
 /* Whether it has found anything that data or traffic of a job could have caused: that a device hangs or makes no sense is its own. */
 bool outcome_blames(const Outcome *outcome);

@@ -27,6 +27,7 @@ typedef struct ScanServer {
         int claim_errors[CHIPS]; /* what a chip did instead of taking or refusing the claim, as ChipFacts.error */
         bool silent;   /* when it was last asked, nothing on it answered */
         uint16_t lost; /* chips that do not answer any more */
+        uint16_t doubtful; /* chips that were silent in a step on another server, in runs of which nothing was told */
         Inventory inventory;
 } ScanServer;
 

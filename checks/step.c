@@ -367,7 +367,16 @@ void step_progress(Step *step, unsigned percent) {
         (void) step_write_now(step, stream_progress(step->id, percent));
 }
 
+static bool was_silent(const Step *step, const Location *chip) {
+        const StepServer *server = find_server(step, chip->server);
+        int index = location_index(chip, LOCATION_CHIP);
+
+        return server && index >= 0 && index < (int) CHIPS && (server->silent >> index & 1);
+}
+
 int step_part_done(Step *step, const Location *chip, Verdict verdict, Reason reason) {
+        if ((verdict == VERDICT_PASSED || verdict == VERDICT_WARNED) && was_silent(step, chip))
+                verdict = VERDICT_ERROR;
         return step_write_now(step, stream_part_done(step->id, chip, verdict, reason));
 }
 

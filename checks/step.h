@@ -106,7 +106,7 @@ int step_regions(Step *step, const Regions *regions);
 
 void step_progress(Step *step, unsigned percent);
 /* In a step on a server: it is done with this chip, VERDICT for its part. REASON says why that was not judged, if it was not and the step's
- * own reason, or that of a device that broke off, is not the one. */
+ * own reason, or that of a device that broke off, is not the one. A chip of StepServer.silent passes none: that is an error. */
 int step_part_done(Step *step, const Location *chip, Verdict verdict, Reason reason);
 
 /* ---- who runs a step: a child of the worker, or a test ---- */
@@ -118,6 +118,7 @@ typedef struct StepServer {
         uint16_t included; /* bit per chip: asked for, answering, and free for what the check disturbs */
         uint16_t unasked; /* bit per chip: nobody asked for it */
         uint16_t absent; /* bit per chip: asked for, and the host's driver shows no such device */
+        uint16_t silent; /* bit per chip: owed an earlier run an answer, of this step or of one on another server, and nothing of that run was told */
         char trays[CHIPS][16];           /* "3", what assay/tray said; "" unknown */
         uint16_t at_rest; /* bit per chip: asked for, carries no work, and tells its temperature */
         double temperatures[CHIPS]; /* of these, °C before the first step */

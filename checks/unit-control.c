@@ -46,7 +46,7 @@ int unit_is_taken(const Unit *unit) {
 
         for (size_t i = 0; i < scan->n_servers; i++) {
                 const char *server = scan->servers[i].target->name;
-                uint16_t chips = scan_included(scan, i, disturbs) & (uint16_t) ~outcome_left_alone(&unit->outcome, server);
+                uint16_t chips = scan_included(scan, i, disturbs) & (uint16_t) ~outcome_parts(&unit->outcome, server, REASON_OCCUPIED);
 
                 if (unit->chip >= 0)
                         chips = i == unit->server ? (uint16_t) (1u << unit->chip) : 0;

@@ -9,10 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ID_MAX (LOCATION_STRING_MAX + PLAN_NAME_MAX)
-
-static const char *step_id(const Unit *unit, char id[static ID_MAX]) {
-        (void) snprintf(id, ID_MAX, "%s:%s", unit->name, unit_step(unit)->name);
+const char *unit_step_id(const Unit *unit, char id[static UNIT_STEP_ID_MAX]) {
+        (void) snprintf(id, UNIT_STEP_ID_MAX, "%s:%s", unit->name, unit_step(unit)->name);
         return id;
 }
 
@@ -28,7 +26,7 @@ static void tell_excluded_chips(Unit *unit) {
         uint16_t included = scan_included(unit->scan, unit->server,
                                           check_disturbs(unit_check(unit), unit_step(unit)->parameters));
         uint16_t unheard = server->error < 0 ? TARGET_CHIPS_ALL : server->lost | inventory_absent(&server->inventory);
-        char id[ID_MAX];
+        char id[UNIT_STEP_ID_MAX];
 
         for (unsigned chip = 0; chip < CHIPS; chip++) {
                 Verdict verdict = unheard & (1u << chip) ? VERDICT_ERROR : VERDICT_SKIPPED;
@@ -39,7 +37,7 @@ static void tell_excluded_chips(Unit *unit) {
                         continue;
 
                 (void) location_append(&where, LOCATION_CHIP, chip);
-                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), &where, verdict, reason));
+                outlet_write(outlet_of(unit), stream_part_done(unit_step_id(unit, id), &where, verdict, reason));
                 account_part(unit->scan->account, &where, unit->current, verdict);
         }
 }
@@ -53,11 +51,11 @@ static void open_step(Unit *unit) {
 
 /* Without a child: the worker says itself that the step began. */
 static void begin(Unit *unit) {
-        char id[ID_MAX];
+        char id[UNIT_STEP_ID_MAX];
 
         if (!unit->begun)
                 outlet_write(outlet_of(unit),
-                             stream_step_start(step_id(unit, id), unit_step(unit)->check->name));
+                             stream_step_start(unit_step_id(unit, id), unit_step(unit)->check->name));
         open_step(unit);
 }
 
@@ -81,19 +79,19 @@ static void account_for(Unit *unit, Verdict verdict) {
 }
 
 static void end_step(Unit *unit, StepEnd end) {
-        char id[ID_MAX];
+        char id[UNIT_STEP_ID_MAX];
 
         end.required = unit_step(unit)->required;
         end.occupancy = RUN_FREE; /* of its runs, and known here alone */
         end.device_nsec += unit->withdrawn_nsec;
         findings_settle(&unit->findings);
-        findings_write(&unit->findings, step_id(unit, id), end.runs, outlet_of(unit));
+        findings_write(&unit->findings, unit_step_id(unit, id), end.runs, outlet_of(unit));
         outlet_write(outlet_of(unit), stream_step_end(id, &end));
         account_for(unit, end.verdict);
 
         findings_clear(&unit->findings);
         unit->open = unit->begun = false;
-        unit->runs = unit->withdrawn = 0;
+        unit_forget_runs(unit);
         unit->withdrawn_nsec = 0;
         unit->done[unit->current] = true;
         while (unit->current < unit->scan->request->plan->n_steps && unit->done[unit->current])
@@ -177,10 +175,10 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
 static void skip_current(Unit *unit) {
         const Check *check = unit_check(unit);
         const char *message;
-        char id[ID_MAX];
+        char id[UNIT_STEP_ID_MAX];
         Reason reason;
 
-        if (request_is_done(unit->scan->request, step_id(unit, id))) {
+        if (request_is_done(unit->scan->request, unit_step_id(unit, id))) {
                 unit->done[unit->current] = true;
                 account_leave_out(unit->scan->account, &unit->where, unit->current);
                 return;
@@ -328,49 +326,14 @@ static UnitNext judge_suspicion(Unit *unit, StepEnd *end) {
         return hang ? UNIT_GIVE_UP : UNIT_FRESH;
 }
 
-static ScanServer *server_named(const Unit *unit, const char *name) {
-        for (size_t i = 0; i < unit->scan->n_servers; i++)
-                if (strcmp(unit->scan->servers[i].target->name, name) == 0)
-                        return &unit->scan->servers[i];
-        return NULL;
-}
-
-/* A chip that hangs is of no use to any step from here on, nor to this one. Returns whether that was news. */
-static bool lose_chip(Unit *unit, const Location *where) {
-        ScanServer *server = server_named(unit, where->server);
-        int chip = location_index(where, LOCATION_CHIP);
-        char id[ID_MAX];
-
-        if (!server || chip < 0 || server->lost & (1u << chip))
-                return false;
-        server->lost |= (uint16_t) (1u << chip);
-        if (server == &unit->scan->servers[unit->server]) {
-                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), where, VERDICT_ERROR, REASON_NONE));
-                account_part(unit->scan->account, where, unit->current, VERDICT_ERROR);
-        }
-        return true;
-}
-
-/*
- * Whether the run of a step on a server met chips that hang. Then it takes place once more without them, and of this one they alone are told: what
- * others did with them may be their doing. Each time there are fewer chips.
- */
-static bool lose_hanging(Unit *unit, const StepEnd *end) {
-        const Findings *findings = &unit->outcome.findings;
-        bool any = false;
-
-        for (size_t i = 0; i < findings->n && unit->chip < 0; i++)
-                if (strcmp(findings->items[i].finding.code, "device-hang") == 0)
-                        any |= lose_chip(unit, &findings->items[i].finding.where);
-        if (!any)
-                return false;
-
+/* Of this run no more is told than that a chip hangs, and the step takes place once more. */
+static int run_anew(Unit *unit, const StepEnd *end) {
         outcome_withdraw(&unit->outcome);
         accept_run(unit);
         unit->withdrawn_nsec += end->device_nsec;
         unit->open = false;
         unit->next = UNIT_RETEST_FRESH;
-        return true;
+        return 0;
 }
 
 /* Ends the step with what its runs say together. */
@@ -417,9 +380,11 @@ static int on_end(Unit *unit, const Event *event) {
 
         if (!reason_fits(end.reason, end.verdict))
                 return refuse_line(unit, "a verdict with a reason that does not go with it");
+        if (unit->chip >= 0 && end.occupancy == RUN_SILENT)
+                return refuse_line(unit, "a chip that was silent to its own step hangs");
         unit->used_nsec += end.device_nsec;
-        if (lose_hanging(unit, &end))
-                return 0;
+        if (unit->chip < 0 && unit_meets_silence(unit, &end))
+                return run_anew(unit, &end);
         taken = end.occupancy == RUN_UNTOLD ? unit_is_taken(unit) : end.occupancy == RUN_TAKEN;
         if (taken != 0)
                 outcome_withdraw(&unit->outcome);

@@ -23,6 +23,14 @@
  */
 #define UNIT_WITHDRAWN_MAX  4u
 
+/*
+ * Nor did a run that its child ends as RUN_SILENT: a chip owed it an answer and gives them again, and what others met may be its doing. Another child
+ * makes it anew, so often at most that chips were silent for the first time; one that is silent in two runs hangs.
+ */
+#define UNIT_SILENCES_MAX   3u
+
+#define UNIT_STEP_ID_MAX    (LOCATION_STRING_MAX + PLAN_NAME_MAX)
+
 typedef enum UnitNext {
         UNIT_GO_ON,
         UNIT_RETEST, /* the child runs the step again */
@@ -47,6 +55,8 @@ struct Unit {
         unsigned runs; /* that ended and were accepted */
         unsigned withdrawn;      /* runs that were not */
         uint64_t withdrawn_nsec; /* device time that they took */
+        unsigned silences;       /* of these, for chips that were silent */
+        uint16_t silent[TARGET_SERVERS_MAX]; /* these chips, bit per chip, by the server's place in the scan */
         StepEnd first; /* of the first run, where there is a retest */
         Findings findings; /* of the runs that were accepted */
         Outcome outcome;   /* of the run that is under way */
@@ -87,6 +97,15 @@ static inline bool unit_is_running(const Unit *unit) {
 
 const PlanStep *unit_step(const Unit *unit);
 const Check *unit_check(const Unit *unit);
+/* "UNIT:STEP" of the current step, in ID. */
+const char *unit_step_id(const Unit *unit, char id[static UNIT_STEP_ID_MAX]);
+
+/* The next step begins: what became of runs of this one is of no more use. */
+static inline void unit_forget_runs(Unit *unit) {
+        unit->runs = unit->withdrawn = unit->silences = 0;
+        for (size_t i = 0; i < TARGET_SERVERS_MAX; i++)
+                unit->silent[i] = 0;
+}
 
 /* ---- unit-steps.c: what becomes of steps ---- */
 
@@ -111,3 +130,17 @@ int unit_is_taken(const Unit *unit);
 
 /* Whether it is the chip's own fault that it made no sense: others answer as they should. */
 bool unit_is_garbled(Unit *unit);
+
+/* ---- unit-silence.c: chips that owed a step on a server an answer ---- */
+
+/*
+ * In the child, behind a run of STEP: asks chips that were silent again and says what they are. Returns 0, or -ETIMEDOUT where the worker is to decide
+ * what becomes of the run, for one of them hangs, or END says RUN_SILENT.
+ */
+int unit_judge_silence(const Unit *unit, Step *step, StepEnd *end);
+
+/*
+ * In the worker, at the END of a run: whether it does not stand for chips that hang, which are lost to all further steps, or that were silent, and is to
+ * be made once more. Where that was tried often enough nothing of the run is told, and END becomes an error.
+ */
+bool unit_meets_silence(Unit *unit, StepEnd *end);

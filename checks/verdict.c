@@ -56,7 +56,7 @@ static const char *const reason_sentences[_REASON_MAX] = {
 };
 
 static const char *const run_occupancy_words[_RUN_OCCUPANCY_MAX] = {
-        [RUN_FREE] = "", [RUN_TAKEN] = "taken", [RUN_UNTOLD] = "untold",
+        [RUN_FREE] = "", [RUN_TAKEN] = "taken", [RUN_UNTOLD] = "untold", [RUN_SILENT] = "silent",
 };
 
 static const char *const severity_words[_SEVERITY_MAX] = {

@@ -48,11 +48,12 @@ typedef enum Reason {
         _REASON_INVALID = -EINVAL,
 } Reason;
 
-/* What is known behind a run about jobs on what it was testing, since what it met may be a job's. */
+/* Whether a run stands: not if what it met may be a job's, or the doing of a chip that did not answer. */
 typedef enum RunOccupancy {
         RUN_FREE,  /* none has begun, or the run blames nothing that a job could have made */
         RUN_TAKEN, /* one has: the run is withdrawn */
         RUN_UNTOLD, /* nobody knows: who asked had no answer */
+        RUN_SILENT, /* a chip owed it an answer: the run is withdrawn, whatever there is of jobs */
         _RUN_OCCUPANCY_MAX,
         _RUN_OCCUPANCY_INVALID = -EINVAL,
 } RunOccupancy;

@@ -156,12 +156,20 @@ static bool is_late(const Server *server, FakeFault fault) {
         return server->options.fault == fault && server->n_commands[server->options.chip] > 0;
 }
 
+static bool is_work(const WireCommand *command) {
+        return command->type == COMMAND_HBM_PAUSE;
+}
+
 /* Whether a command to a chip gets no answer from it, over a connection of the server. */
 static bool is_silent(Server *server, const WireCommand *command) {
         FakeFault fault = server->options.fault;
 
+        if (fault == FAKE_SILENT_IN_TURN)
+                return is_work(command) && command->chip == server->options.chip + (server->n_commands[0] - 1) / 2;
         if (command->chip != server->options.chip)
                 return fault == FAKE_HANG_ALONE || fault == FAKE_SILENT_ALONE;
+        if (fault == FAKE_SILENT_AT_WORK)
+                return is_work(command);
         if (fault == FAKE_SILENT_ONCE)
                 return server->n_asked++ == 0;
         if (fault == FAKE_SILENT_LATER)

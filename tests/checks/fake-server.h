@@ -30,7 +30,9 @@ typedef enum FakeFault {
         FAKE_REFUSES_ALL,  /* whatever the chip is asked over the server's connection is refused, as if it were a claim */
         FAKE_HANG_LATER,   /* the chip says nothing any more behind the batch in which it was first told to do something */
         FAKE_SILENT_LATER, /* over the server's connection, to one question behind the first command */
-        FAKE_GARBLED_LATER, /* the same, and over its own connections what it says makes no sense */
+        FAKE_GARBLED_LATER, /* as FAKE_HANG_LATER, and over its own connections what it says makes no sense */
+        FAKE_SILENT_AT_WORK, /* over the server's connection the chip answers questions and is silent to whatever it is told to do */
+        FAKE_SILENT_IN_TURN, /* the same, until chip 0 was told to do two things; then the next chip, and so on */
         FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
         FAKE_GONE_LATER,   /* … behind the batch in which it was first told to do something */
 } FakeFault;

@@ -131,6 +131,27 @@ static void test_after_a_deadline_the_device_answers_no_more(void **state) {
         assert_int_equal(device_silence(device), -ETIMEDOUT);
 }
 
+/* Adapters are parts of their own. Over a connection to one chip silence is no status. */
+static void test_who_was_silent_is_told_once(void **state) {
+        Fake fake = { .status = STATUS_NRT_TIMEOUT }, other = fake;
+        _cleanup_(device_freep) Device *device = open_fake(&fake, WIRE_CHIP_ALL), *chip = open_fake(&other, 7);
+        WireCommand commands[] = { { .type = COMMAND_LINK_STATUS, .chip = 3 }, { .type = COMMAND_NIC_SEND, .chip = 9 },
+                                   { .type = COMMAND_NIC_RECEIVE, .chip = 3 }, { .type = COMMAND_HBM_PAUSE, .chip = 15 } };
+        DeviceSilence silence;
+
+        assert_int_equal(device_execute(device, commands, ELEMENTS(commands), NULL), -EREMOTEIO);
+        assert_int_equal(device_execute(chip, commands, ELEMENTS(commands), NULL), -EREMOTEIO);
+        silence = device_take_silence(device);
+        assert_int_equal(silence.chips, 1 << 3 | 1 << 15);
+        assert_int_equal(silence.adapters, 1 << 9 | 1 << 3);
+
+        fake.status = STATUS_NRT_SUCCESS;
+        assert_int_equal(device_execute(device, commands, ELEMENTS(commands), NULL), 0);
+        silence = device_take_silence(device);
+        assert_int_equal(silence.chips | silence.adapters, 0);
+        assert_int_equal(device_take_silence(chip).chips, 0);
+}
+
 static void test_the_window_is_a_stack_of_aligned_pieces(void **state) {
         Fake fake = { .text = "42\n" };
         _cleanup_(device_freep) Device *device = open_fake(&fake, 0);
@@ -230,6 +251,7 @@ int main(void) {
                 cmocka_unit_test(test_a_status_that_nobody_knows_breaks_the_agreement),
                 cmocka_unit_test(test_a_status_is_told_after_all_commands_ran),
                 cmocka_unit_test(test_after_a_deadline_the_device_answers_no_more),
+                cmocka_unit_test(test_who_was_silent_is_told_once),
                 cmocka_unit_test(test_the_window_is_a_stack_of_aligned_pieces),
                 cmocka_unit_test(test_numbers_are_whole_or_refused),
                 cmocka_unit_test(test_text_that_no_sysfs_has_is_refused),

@@ -579,13 +579,42 @@ static void test_a_chip_that_falls_silent_in_a_step_on_a_server_hangs(void **sta
         assert_int_equal(scan->status, STATUS_FAILED);
 }
 
-/* Whether it hangs nobody can say; what the run made of it stands. */
+/* Whether it hangs nobody can say, and a run in which it answers does not clear it; what the one before made of others is not told. */
 static void test_a_chip_that_is_silent_once_in_a_step_on_a_server_is_not_judged(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .fault = FAKE_SILENT_LATER, .chip = 4 }, STEPS("quiet"));
 
-        assert_null(selftest_finding(scan, SERVER "/chip4", "device-hang"));
-        assert_finding(scan, SERVER "/chip5", "link-errors", 1, 2);
-        assert_int_equal(part_of(scan, "quiet", 4), VERDICT_ERROR);
+        assert_step(scan, -1, "quiet", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_int_equal(scan->n_findings, 0);
+        for (unsigned chip = 0; chip < 16; chip++)
+                assert_int_equal(part_of(scan, "quiet", chip), chip == 4 ? VERDICT_ERROR : VERDICT_PASSED);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+/* One that answers whenever it is asked behind a run hangs if it is silent in two. Whoever is broken beside it is found without it. */
+static void test_a_chip_that_is_silent_in_two_runs_of_a_step_hangs(void **state) {
+        static const char *const steps[][2] = { { "quiet", NULL }, { "mesh", NULL } };
+
+        for (size_t i = 0; i < ELEMENTS(steps); i++) {
+                _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .fault = FAKE_SILENT_AT_WORK, .chip = 4 }, steps[i]);
+
+                assert_step(scan, -1, steps[i][0], VERDICT_FAILED, REASON_NONE);
+                assert_finding(scan, SERVER "/chip4", "device-hang", 1, i == 0 ? 1 : 2);
+                assert_int_equal(scan->n_findings, 1 + i);
+                if (i == 1)
+                        assert_finding(scan, SERVER "/chip7", "link-errors", 2, 2);
+                for (unsigned chip = 0; chip < 16; chip++)
+                        assert_int_equal(part_of(scan, steps[i][0], chip), chip == 4 ? VERDICT_ERROR : i == 1 && chip == 7 ? VERDICT_FAILED : VERDICT_PASSED);
+                assert_int_equal(scan->status, STATUS_FAILED);
+        }
+}
+
+/* Another one in each run: then it ends without a verdict. */
+static void test_chips_that_are_silent_in_turn_blame_nobody(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .fault = FAKE_SILENT_IN_TURN, .chip = 4 }, STEPS("quiet"));
+
+        assert_step(scan, -1, "quiet", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
 }
 
 /* Nobody can say whether it is the chip or all that it shares. */
@@ -928,6 +957,8 @@ int main(void) {
                 cmocka_unit_test(test_silence_while_it_tells_what_it_is_is_asked_again),
                 cmocka_unit_test(test_a_server_that_stands_still_loses_nothing),
                 cmocka_unit_test(test_a_chip_that_falls_silent_in_a_step_on_a_server_hangs),
+                cmocka_unit_test(test_a_chip_that_is_silent_in_two_runs_of_a_step_hangs),
+                cmocka_unit_test(test_chips_that_are_silent_in_turn_blame_nobody),
                 cmocka_unit_test(test_a_chip_that_is_silent_once_in_a_step_on_a_server_is_not_judged),
                 cmocka_unit_test(test_a_chip_that_hangs_is_found_behind_a_stall),
                 cmocka_unit_test(test_silence_of_all_is_nobody_s_fault),
