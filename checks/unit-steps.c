@@ -78,6 +78,39 @@ static void account_for(Unit *unit, Verdict verdict) {
         account_end(unit->scan->account, &unit->where, unit->current, verdict);
 }
 
+/* Whether a chip of the server of UNIT has a failure among what its runs found. */
+static bool has_failed(const Unit *unit, const Location *chip) {
+        for (size_t i = 0; i < unit->findings.n; i++)
+                if (unit->findings.items[i].finding.severity == SEVERITY_FAIL &&
+                    location_contains(chip, &unit->findings.items[i].finding.where))
+                        return true;
+        return false;
+}
+
+/*
+ * A chip that may be the one of two to blame has not passed, in whatever run that was found: what is said of parts is the first run's, which may have
+ * had nothing of it.
+ */
+static void leave_either_open(Unit *unit) {
+        char id[UNIT_STEP_ID_MAX];
+
+        for (size_t i = 0; i < unit->findings.n && unit->chip < 0; i++) {
+                const FindingSeen *seen = &unit->findings.items[i];
+                const CatalogueEntry *entry = catalogue_find(seen->finding.code);
+                int index = location_index(&seen->finding.where, LOCATION_CHIP);
+                Location chip = unit->where;
+
+                if (!entry || !entry->names_two || seen->n_runs == seen->last_run || index < 0 ||
+                    strcmp(seen->finding.where.server, chip.server) != 0)
+                        continue;
+                (void) location_append(&chip, LOCATION_CHIP, (unsigned) index);
+                if (has_failed(unit, &chip))
+                        continue;
+                outlet_write(outlet_of(unit), stream_part_done(unit_step_id(unit, id), &chip, VERDICT_ERROR, REASON_AMBIGUOUS));
+                account_part(unit->scan->account, &chip, unit->current, VERDICT_ERROR);
+        }
+}
+
 static void end_step(Unit *unit, StepEnd end) {
         char id[UNIT_STEP_ID_MAX];
 
@@ -85,6 +118,7 @@ static void end_step(Unit *unit, StepEnd end) {
         end.occupancy = RUN_FREE; /* of its runs, and known here alone */
         end.device_nsec += unit->withdrawn_nsec;
         findings_settle(&unit->findings);
+        leave_either_open(unit);
         findings_write(&unit->findings, unit_step_id(unit, id), end.runs, outlet_of(unit));
         outlet_write(outlet_of(unit), stream_step_end(id, &end));
         account_for(unit, end.verdict);

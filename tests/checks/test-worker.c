@@ -115,6 +115,19 @@ static void test_each_finding_says_how_often_it_came_again(void **state) {
         assert_int_equal(step_on(scan, 5, "flaky")->end.reproduced, 1);
 }
 
+/* Parts of the first run said that these passed. */
+static void test_what_the_retest_leaves_open_has_not_passed(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("either"));
+        Verdict last[16] = {};
+
+        assert_finding(scan, SERVER "/chip1", "collective-either-end", 1, 2);
+        assert_finding(scan, SERVER "/chip9", "link-errors", 2, 2);
+        for (size_t i = 0; i < scan->n_parts; i++)
+                last[atoi(scan->parts[i].where + strlen(SERVER "/chip"))] = scan->parts[i].verdict;
+        for (unsigned c = 0; c < 16; c++)
+                assert_int_equal(last[c], c == 9 ? VERDICT_FAILED : c == 1 || c == 2 ? VERDICT_ERROR : VERDICT_PASSED);
+}
+
 static void test_a_failure_of_all_chips_suspects_the_station(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("alike"));
 
@@ -922,6 +935,7 @@ int main(void) {
                 cmocka_unit_test(test_healthy_chips_pass),
                 cmocka_unit_test(test_a_failure_is_retested_and_stays_with_its_chip),
                 cmocka_unit_test(test_each_finding_says_how_often_it_came_again),
+                cmocka_unit_test(test_what_the_retest_leaves_open_has_not_passed),
                 cmocka_unit_test(test_a_failure_of_all_chips_suspects_the_station),
                 cmocka_unit_test(test_skips_and_errors_keep_their_reasons),
                 cmocka_unit_test(test_a_crash_costs_the_open_step_alone),
