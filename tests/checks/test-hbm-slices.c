@@ -177,10 +177,11 @@ static unsigned long trespasses(Bench *bench) {
 static void control(Bench *bench, ControlVerb verb, const char *text) {
         char answer[1024] = "";
         FILE *out = fmemopen(answer, sizeof(answer), "w");
+        int r = control_run(bench->hall.scenario->hall, verb, text, out);
 
-        if (control_run(bench->hall.scenario->hall, verb, text, out) < 0)
-                fail_msg("%s: %s", text, (fclose(out), answer));
         fclose(out);
+        if (r < 0)
+                fail_msg("%s: %s", text, answer);
 }
 
 static const char *member(const json_t *content, const char *name) {
