@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "checks/whole-file.h"
 
@@ -49,7 +50,7 @@ int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
         char *text;
         int r;
 
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (is_secret ? O_NOFOLLOW : 0));
         if (fd < 0)
                 return -errno;
         if (fstat(fd, &st) < 0)
@@ -58,6 +59,9 @@ int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
                 return -EBADMSG;
         /* Group read stays allowed: it is how an ACL for the service user shows on a credential. */
         if (is_secret && st.st_mode & (S_IRWXO | S_IWGRP))
+                return -EPERM;
+        /* Who owns it can write it whatever its mode says, and so choose who we are. */
+        if (is_secret && st.st_uid != 0 && st.st_uid != geteuid())
                 return -EPERM;
 
         text = malloc(KEY_FILE_MAX);
@@ -163,7 +167,9 @@ const char *record_key_strerror(const char *source, int error) {
                 { -ENOKEY, "the token has no such key, or not both of its halves" },
                 { -ENOTUNIQ, "more than one token or key fits" },
                 { -EACCES, "the PIN is wrong, missing or locked; it is not tried again" },
-                { -EPERM, "others may read the file with the PIN", "others may read the file, or its group may write it" },
+                { -EPERM, "others may read the file with the PIN, or it is another user's",
+                  "others may read the file, its group may write it, or it is another user's" },
+                { -ELOOP, "the file with the PIN is a symbolic link", "it is a symbolic link: name the file itself" },
                 { -EBADMSG, "it is neither an Ed25519 nor a P-256 key", "there is no Ed25519 or P-256 key in it" },
                 { -EIO, "the token does not sign, or its halves are of different keys" },
         };

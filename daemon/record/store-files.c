@@ -7,7 +7,12 @@
  */
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/record/store-vfs.h"
 #include "daemon/record/store.h"
@@ -16,6 +21,36 @@ static const char *name_of(const Store *store, size_t i) {
         const char *database = sqlite3_db_filename(store->db, "main");
 
         return i == 0 ? database : sqlite3_filename_wal(database);
+}
+
+static int refuse_place(const char *path, const struct stat *st, const char *wrong, char **ret_wrong) {
+        return asprintf(ret_wrong, "%s %s (owner %u, mode %04o): who writes it writes history", path, wrong, (unsigned) st->st_uid, (unsigned) st->st_mode & 07777) < 0 ?
+                       -ENOMEM : -EPERM;
+}
+
+static int check_place(const char *path, bool is_folder, char **ret_wrong) {
+        struct stat st;
+
+        if ((is_folder ? stat : lstat)(path, &st) < 0)
+                return -errno;
+        if (!is_folder && !S_ISREG(st.st_mode))
+                return refuse_place(path, &st, "is no file of its own", ret_wrong);
+        if (st.st_uid != 0 && st.st_uid != geteuid())
+                return refuse_place(path, &st, "is another user's", ret_wrong);
+        return st.st_mode & (S_IWGRP | S_IWOTH) ? refuse_place(path, &st, "may be written by others", ret_wrong) : 0;
+}
+
+int store_check_place(const char *path, char **ret_wrong) {
+        const char *slash = strrchr(path, '/');
+        char folder[PATH_MAX];
+        int r;
+
+        if (snprintf(folder, sizeof(folder), "%.*s", slash ? (int) MAX(slash - path, 1) : 1, slash ? path : ".") >= (int) sizeof(folder))
+                return -ENAMETOOLONG;
+        r = check_place(folder, true, ret_wrong);
+        if (r == 0)
+                r = check_place(path, false, ret_wrong);
+        return r == -ENOENT ? 0 : r; /* SQLite says so, or makes it */
 }
 
 int store_note_files(Store *store) {

@@ -415,7 +415,9 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         char *wrong = NULL;
         int r;
 
-        r = store_vfs_register();
+        r = store_check_place(path, ret_wrong);
+        if (r == 0)
+                r = store_vfs_register();
         if (r < 0)
                 return r;
         store = calloc(1, sizeof(*store));

@@ -116,6 +116,11 @@ DEFINE_CLEANUP(Store *, store_close);
 /* What a store of the right tables is asked; store_open() does it. */
 int store_prepare(Store *store);
 
+/*
+ * store-files.c: whether nobody else may write the database at PATH or put another in its place. -EPERM: somebody may, and *ret_wrong (malloc'd) says
+ * where; -errno of stat(2).
+ */
+int store_check_place(const char *path, char **ret_wrong);
 /* store-files.c: what is open now, whether that still is what is there, and whether all of the write-ahead log is. */
 int store_note_files(Store *store);
 bool store_has_its_files(const Store *store);

@@ -17,7 +17,7 @@ fi
 stage_open "$1"
 stage_state=$stage/state
 mkdir "$stage_state" "$stage/plans"
-mount -t tmpfs -o size=3m none "$stage_state" 2>/dev/null || { echo "skipped: cannot mount a small file system"; exit 77; }
+mount -t tmpfs -o size=3m,mode=0700 none "$stage_state" 2>/dev/null || { echo "skipped: cannot mount a small file system"; exit 77; }
 trap 'umount --lazy "$stage_state"; stage_close' EXIT
 
 printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n' >"$stage/plans/quick.yaml"

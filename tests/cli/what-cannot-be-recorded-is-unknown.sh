@@ -17,9 +17,9 @@ fi
 stage_open "$1"
 stage_state=$stage/state
 mkdir "$stage_state" "$stage/plans"
-mount -t tmpfs -o size=3m none "$stage_state" 2>/dev/null || { echo "skipped: cannot mount a small file system"; exit 77; }
+mount -t tmpfs -o size=3m,mode=0700 none "$stage_state" 2>/dev/null || { echo "skipped: cannot mount a small file system"; exit 77; }
 mkdir "$stage_state/evidence"
-mount -t tmpfs -o size=3m none "$stage_state/evidence"
+mount -t tmpfs -o size=3m,mode=0700 none "$stage_state/evidence"
 trap 'umount --lazy "$stage_state/evidence" "$stage_state"; stage_close' EXIT
 
 printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n' >"$stage/plans/quick.yaml"

@@ -13,7 +13,7 @@
 static inline void small_disk_init(const Place *place, const char *size) {
         char options[32];
 
-        (void) snprintf(options, sizeof(options), "size=%s", size);
+        (void) snprintf(options, sizeof(options), "size=%s,mode=0700", size);
         if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("tmpfs", place->folder, "tmpfs", 0, options) < 0) {
                 print_message("# cannot mount a small file system here\n");

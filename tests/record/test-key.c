@@ -200,6 +200,25 @@ static void test_a_key_that_others_may_read_is_refused(void **state) {
         (void) chmod(place.key, 0600);
 }
 
+/* Who owns the file, or the link that leads to it, chooses the key. */
+static void test_a_key_that_others_may_choose_is_refused(void **state) {
+        RecordKey *key = NULL;
+        char link[128];
+
+        (void) snprintf(link, sizeof(link), "%.63s/link.pem", place.folder);
+        assert_int_equal(symlink(place.key, link), 0);
+        assert_int_equal(record_key_load(link, &key), -ELOOP);
+        assert_non_null(strstr(record_key_strerror(link, -ELOOP), "symbolic link"));
+        assert_int_equal(unlink(link), 0);
+        if (geteuid() != 0)
+                return; /* only root can give a file away */
+        assert_int_equal(chown(place.key, 65534, (gid_t) -1), 0);
+        assert_int_equal(record_key_load(place.key, &key), -EPERM);
+        assert_int_equal(chown(place.key, 0, (gid_t) -1), 0);
+        assert_int_equal(record_key_load(place.key, &key), 0);
+        (void) record_key_free(key);
+}
+
 static void test_only_a_private_key_is_asked_for_its_mode(void **state) {
         static const char *const texts[] = { "", "no key", "-----BEGIN PUBLIC KEY-----\nno key\n-----END PUBLIC KEY-----\n" };
         RecordKey *key = NULL;
@@ -301,6 +320,7 @@ int main(void) {
                 cmocka_unit_test(test_a_key_of_either_algorithm_signs_what_it_verifies),
                 cmocka_unit_test(test_a_public_key_has_one_form),
                 cmocka_unit_test(test_a_key_that_others_may_read_is_refused),
+                cmocka_unit_test(test_a_key_that_others_may_choose_is_refused),
                 cmocka_unit_test(test_only_a_private_key_is_asked_for_its_mode),
                 cmocka_unit_test(test_what_is_no_key_of_ours_is_refused),
                 cmocka_unit_test(test_a_new_key_is_private_and_never_replaces_another),

@@ -208,8 +208,52 @@ static void test_a_log_that_is_closed_on_a_full_file_system_is_whole(void **stat
         small_disk_done(&place);
 }
 
+static void assert_refused(const char *why) {
+        RecordLog *log = NULL;
+        char *error = NULL;
+
+        assert_int_equal(place_open(&place, &log, &error), -EPERM);
+        assert_non_null(error);
+        if (!strstr(error, why))
+                fail_msg("refused for another reason: %s", error);
+        free(error);
+}
+
+/* Who may write the database, or put another in its place, writes history: nothing is signed there. */
+static void test_a_log_that_others_may_write_is_refused(void **state) {
+        static const mode_t folders[] = { 0777, 0770, 01777 }, files[] = { 0666, 0660 };
+        char moved[128];
+
+        (void) record_log_free(open_log());
+        for (size_t i = 0; i < ELEMENTS(folders); i++) {
+                assert_int_equal(chmod(place.folder, folders[i]), 0);
+                assert_refused("may be written by others");
+        }
+        assert_int_equal(chmod(place.folder, 0755), 0);
+        for (size_t i = 0; i < ELEMENTS(files); i++) {
+                assert_int_equal(chmod(place.log, files[i]), 0);
+                assert_refused("may be written by others");
+        }
+        assert_int_equal(chmod(place.log, 0644), 0);
+        (void) record_log_free(open_log());
+
+        (void) snprintf(moved, sizeof(moved), "%.63s/moved.db", place.folder);
+        assert_int_equal(rename(place.log, moved), 0);
+        assert_int_equal(symlink(moved, place.log), 0);
+        assert_refused("is no file of its own");
+        assert_int_equal(unlink(place.log), 0);
+        assert_int_equal(rename(moved, place.log), 0);
+        if (geteuid() == 0) {
+                assert_int_equal(chown(place.log, 65534, (gid_t) -1), 0);
+                assert_refused("is another user's");
+                assert_int_equal(chown(place.log, 0, (gid_t) -1), 0);
+        }
+        (void) record_log_free(open_log());
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_log_that_others_may_write_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_closed_on_a_failing_disk_is_whole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_copied_on_a_failing_disk_is_whole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_copied_in_part_on_a_failing_disk_is_whole, setup, teardown),
