@@ -301,8 +301,6 @@ static void take_roll_up(RecordAudit *audit, const AuditRecord *record) {
                 if (!run->chips[i].is_listed)
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it leaves out the chip of record %" PRIu64,
                                    run->chips[i].index);
-        if (run->is_started)
-                audit_spare(audit, run->start); /* it has ended */
         drop_run(audit, run);
 }
 

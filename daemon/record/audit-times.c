@@ -42,10 +42,8 @@ void audit_times_take(RecordAudit *audit, const AuditRecord *record) {
         const char *boot = text_of(json_object_get(record->predicate, "producer"), "bootId");
         bool is_booted = strcmp(boot, audit->boot) != 0;
 
-        if (strcmp(record->verified->entry.type, RECORD_TYPE_HEARTBEAT) == 0) {
+        if (strcmp(record->verified->entry.type, RECORD_TYPE_HEARTBEAT) == 0)
                 report->n_heartbeats++;
-                audit_spare(audit, index);
-        }
         if (is_booted || report->n_boots == 0)
                 report->n_boots++;
         if (is_booted) {

@@ -139,37 +139,27 @@ int audit_place(RecordAudit *audit, const TreeHash *leaf) {
 
 /* ---- what is not there ---- */
 
-/*
- * What is old is pruned first, but for what something refers to: the newest of each part and the like. So a hole is as it should be, unless an
- * older record stands that nothing spares.
- */
+/* Nobody who keeps a record back has to give it a name: that an envelope is gone for its age no record has signed, so it may as well be withheld. */
 void audit_gap_tell(RecordAudit *audit) {
-        if (audit->gap_is_told || audit->gap_end == 0 || audit->spare > audit->gap)
+        uint64_t n = audit->gap_end - audit->gap;
+
+        if (n == 0)
                 return;
-        audit->gap_is_told = true;
-        audit_find(audit, RECORD_AUDIT_PRUNED, audit->gap, audit->gap_end - 1, "pruned, %" PRIu64 " in all, and record %" PRIu64 ", which is older, is not",
-                   audit->gap_end - audit->gap, audit->spare);
+        audit_find(audit, RECORD_AUDIT_WITHHELD, audit->gap, audit->gap_end - 1, "not here, %" PRIu64 " in all, and no record says that %s pruned",
+                   n, n == 1 ? "it was" : "they were");
+        audit->gap = audit->gap_end = 0;
 }
 
-void audit_spare(RecordAudit *audit, uint64_t index) {
-        if (index >= audit->spare || index == audit->rotated)
-                return;
-        audit->spare = index;
-        audit_gap_tell(audit);
-}
-
-/* Records FIRST … END-1 were pruned; a hole goes on where it ended. */
+/* Records FIRST … END-1 are not here; a hole goes on where it ended. */
 void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end) {
         audit->report.n_pruned += end - first;
         audit->unseen = end;
         audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
-        if (audit->gap_end == first && first > 0)
-                audit->gap_end = end;
-        else {
+        if (audit->gap_end != first) {
+                audit_gap_tell(audit);
                 audit->gap = first;
-                audit->gap_end = end;
-                audit->gap_is_told = false;
         }
+        audit->gap_end = end;
 }
 
 /* Records up to the one before END are not there: their leaf hashes are all that can be left. Goes as far as these do. */

@@ -32,8 +32,8 @@ static const struct {
         [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_CHECKPOINT] = { "checkpoint-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_WITNESS] = { "witness-missing", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_WITHHELD] = { "records-withheld", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NOTHING] = { "nothing-checked", RECORD_AUDIT_OPEN },
-        [RECORD_AUDIT_PRUNED] = { "records-pruned", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_UNFINISHED] = { "run-unfinished", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_UNSTARTED] = { "run-unstarted", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_RERUN] = { "passed-after-failed", RECORD_AUDIT_ODD },
@@ -101,7 +101,6 @@ int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
         if (!audit)
                 return -ENOMEM;
         audit->options = *options;
-        audit->spare = audit->rotated = UINT64_MAX;
         r = audit_checkpoint(audit);
         if (r < 0)
                 return r;
@@ -175,7 +174,6 @@ static int take_rotation(RecordAudit *audit, const AuditRecord *record) {
                 audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index, "it ends %s and is signed with %s",
                            rotation.old.id, verified->key_id);
         (void) strcpy(audit->successor, rotation.new.id);
-        audit->rotated = verified->entry.index + 1;
         key_rotation_done(&rotation);
         return 0;
 }

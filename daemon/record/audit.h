@@ -47,11 +47,7 @@ struct RecordAudit {
         char key_id[64], successor[64]; /* who signs, and who shall from the next record on */
         uint64_t unseen;           /* records before this one are not all known */
 
-        /* what was pruned: the last of the holes, empty before the first */
-        uint64_t gap, gap_end;
-        bool gap_is_told;
-        uint64_t spare;            /* a record that pruning would have taken before what follows it; UINT64_MAX: none */
-        uint64_t rotated;          /* the record after a rotation, which stays with it; UINT64_MAX: none */
+        uint64_t gap, gap_end;     /* records that are not here, of which nothing was told yet; none where these are equal */
 
         /* the tree */
         Frontier tree;
@@ -88,11 +84,9 @@ int audit_place(RecordAudit *audit, const TreeHash *leaf);
 int audit_reach(RecordAudit *audit, uint64_t index);
 /* Goes on to record END as far as leaf hashes do. */
 int audit_skip(RecordAudit *audit, uint64_t end);
-/* Records FIRST … END-1 were pruned; a hole goes on where it ended, up to audit_gap_tell(). */
+/* Records FIRST … END-1 are not here; a hole goes on where it ended, up to audit_gap_tell(). */
 void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end);
 void audit_gap_tell(RecordAudit *audit);
-/* Record INDEX is here, and nothing refers to it: what follows it is not missing for its age. */
-void audit_spare(RecordAudit *audit, uint64_t index);
 
 /* audit-state.c: what was seen of the log of ORIGIN before is known from now on. */
 int audit_recall(RecordAudit *audit, const char *origin);

@@ -45,9 +45,9 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_UNKNOWN,            /* a record of a key that is not known, or that a keyring cannot tell of */
         RECORD_AUDIT_NO_CHECKPOINT,      /* none was given, or whose signature counts is not known */
         RECORD_AUDIT_NO_WITNESS,         /* fewer witnesses than the keyring asks for */
+        RECORD_AUDIT_WITHHELD,           /* of records no more is here than leaf hashes, or IDs that nobody has signed */
         RECORD_AUDIT_NOTHING,            /* there is nothing to check */
         /* odd */
-        RECORD_AUDIT_PRUNED,             /* records were pruned although older ones were not that nothing refers to */
         RECORD_AUDIT_UNFINISHED,         /* a run has begun and no result follows */
         RECORD_AUDIT_UNSTARTED,          /* a result of a run that never began */
         RECORD_AUDIT_RERUN,              /* a chip failed, and then passed the same plan without a repair */

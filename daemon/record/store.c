@@ -36,7 +36,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         /* What follows a change of keys is how the change is known. */
         [STORE_PRUNE] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL"
                         " WHERE idx >= ?1 AND idx < ?2 AND coalesce(envelope, payload) IS NOT NULL"
-                        " AND (SELECT finished FROM entry AS e WHERE e.idx = record.idx) < ?3"
+                        " AND EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx AND e.finished < ?3 AND e.result != 'FAILED')"
                         " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
                         " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
