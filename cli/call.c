@@ -214,41 +214,31 @@ int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
         return 0;
 }
 
-/* A text that is of one record. */
-static int call_text_of(sd_bus *bus, const char *method, uint64_t index, sd_bus_error *error, char **ret) {
+int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *text;
+        const char *proof;
         int r;
 
-        r = call_manager(bus, method, error, &reply, "tt", index, (uint64_t) 0);
+        r = call_manager(bus, "GetProof", error, &reply, "tt", index, (uint64_t) 0);
         if (r >= 0)
-                r = sd_bus_message_read(reply, "s", &text);
+                r = sd_bus_message_read(reply, "s", &proof);
         if (r < 0)
                 return r;
-        *ret = strdup(text);
+        *ret = strdup(proof);
         return *ret ? 0 : -ENOMEM;
-}
-
-int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
-        return call_text_of(bus, "GetProof", index, error, ret);
 }
 
 #define TRIES 50 /* of a tenth of a second: checkpoints come once in a second, unless the administrator says otherwise */
 
-/* NOT_YET: the error while it is not there and soon will be. */
-static int call_text_soon(sd_bus *bus, const char *method, uint64_t index, const char *not_yet, sd_bus_error *error, char **ret) {
+int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
         for (unsigned left = TRIES;; left--) {
-                int r = call_text_of(bus, method, index, error, ret);
+                int r = call_proof_now(bus, index, error, ret);
 
-                if (!sd_bus_error_has_name(error, not_yet) || left == 0 || deadline_is_near())
+                if (!sd_bus_error_has_name(error, ASSAY_ERROR_NO_CHECKPOINT) || left == 0 || deadline_is_near())
                         return r;
                 sd_bus_error_free(error);
                 (void) usleep(100000);
         }
-}
-
-int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
-        return call_text_soon(bus, "GetProof", index, ASSAY_ERROR_NO_CHECKPOINT, error, ret);
 }
 
 int call_proof(sd_bus *bus, uint64_t index, char **ret) {
@@ -273,13 +263,6 @@ int call_identity(sd_bus *bus, const char *sha256, char **ret) {
                 return complain_bus(&error, r, "could not read the identity document");
         *ret = strdup(document);
         return *ret ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
-}
-
-int call_companion(sd_bus *bus, uint64_t index, char **ret) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        int r = call_text_soon(bus, "GetCompanion", index, SD_BUS_ERROR_LIMITS_EXCEEDED, &error, ret);
-
-        return r < 0 ? complain_bus(&error, r, "could not have the companion signed") : 0;
 }
 
 /* Calls EACH for every target, and chip of one. Negative where the daemon cannot be asked. */

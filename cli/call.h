@@ -38,12 +38,6 @@ int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret)
  * having complained. */
 int call_identity(sd_bus *bus, const char *sha256, char **ret);
 
-/*
- * The companion of record INDEX, an envelope, malloc'd. Waits where the daemon is signing as many as it does at once. Returns 0 or an exit status,
- * having complained.
- */
-int call_companion(sd_bus *bus, uint64_t index, char **ret);
-
 /* Whether the daemon knows TARGET; also true where it cannot be asked: then the answer is unknown, not a slip of the caller's. */
 bool call_is_target(sd_bus *bus, const char *target);
 /* Whether the server NAME is one of the UltraServer TARGET, by its name. */

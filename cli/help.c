@@ -53,7 +53,7 @@ static const OptionHelp of_some_verbs[] = {
         { "origin",     "NAME",     "keys create, show: of a log, whose verifier key is told too"                                              },
         { "to",         "FILE|URI", "keys rotate: to this key, and change no file"                                                             },
         { "finish",     "KEYID",    "keys rotate: this change is in the log, as assayd said when it would not start"                           },
-        { "format",     "WORD",     "export: jsonl (default), cloudevents, proof, bundle, test-result, identity, trusted-root, tiles; watch: cloudevents" },
+        { "format",     "WORD",     "export: jsonl (default), cloudevents, proof, bundle, identity, trusted-root, tiles; watch: cloudevents" },
         { "output",     "FILE",     "export, keys ring, keys sign: instead of stdout; a folder for tiles"                                      },
         {},
 };

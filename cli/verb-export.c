@@ -151,42 +151,6 @@ static int write_bundles(Export *export) {
         return put_records(export, put_bundle);
 }
 
-/* A daemon that signs something else than the companion of this record is not to be believed. */
-static int judge_companion(const Export *export, const RecordEntry *record, const char *companion) {
-        _cleanup_(record_verified_done) RecordVerified told = {};
-        RecordTrust trust;
-        int r;
-
-        r = record_verify(export->keyring, companion, strlen(companion), &trust, &told);
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
-        if (trust == RECORD_UNKNOWN_KEY)
-                return complain(STATUS_CANNOT_TELL, "the companion of record %" PRIu64 ": %s", record->index, told.reason);
-        if (trust != RECORD_COMPANION || told.entry.index != record->index || strcmp(told.entry.id, record->id) != 0 || strchr(companion, '\n'))
-                return complain(STATUS_REFUSED, "the daemon sent something else than the companion of record %" PRIu64, record->index);
-        return 0;
-}
-
-static int put_test_result(Export *export, const char *line, size_t n) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
-        _cleanup_free_ char *companion = NULL;
-        int r;
-
-        if (is_pruned(export, line))
-                return 0;
-        r = judge(export, line, n, &verified);
-        if (r != 0 || !record_is_verdict(&verified.entry))
-                return r; /* what is no verdict has no result */
-        r = call_companion(export->bus, verified.entry.index, &companion);
-        if (r == 0)
-                r = judge_companion(export, &verified.entry, companion);
-        return r != 0 ? r : put(export, companion, strlen(companion));
-}
-
-static int write_test_results(Export *export) {
-        return put_records(export, put_test_result);
-}
-
 /* ---- one text ---- */
 
 static int write_proof(Export *export) {
@@ -285,7 +249,6 @@ static const struct {
         { "cloudevents",   write_events,       false },
         { "proof",         write_proof,        false },
         { "bundle",        write_bundles,      false },
-        { "test-result",   write_test_results, false },
         { "identity",      write_identity,     false },
         { "trusted-root",  write_trusted_root, true  },
         { "tiles",         NULL,               true  },
@@ -296,10 +259,12 @@ int verb_export(int argc, char **argv) {
         size_t format = 0;
         int r;
 
+        if (options.format && strcmp(options.format, "test-result") == 0)
+                return complain(STATUS_USAGE, "%s", ASSAY_NO_COMPANIONS);
         while (format < ELEMENTS(formats) && strcmp(options.format ?: "jsonl", formats[format].name) != 0)
                 format++;
         if (format == ELEMENTS(formats))
-                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, test-result, identity, trusted-root or tiles");
+                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, identity, trusted-root or tiles");
         if (formats[format].of_log != (argc == 0))
                 return complain(STATUS_USAGE, formats[format].of_log ? "--format %s is of the whole log, and takes no FIRST" : "--format %s wants to know which record: FIRST [COUNT]",
                                 formats[format].name);

@@ -73,6 +73,10 @@ int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *erro
         return reply_text(message, proof);
 }
 
+int method_get_companion(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED, "%s", ASSAY_NO_COMPANIONS);
+}
+
 int method_get_identity(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Manager *manager = userdata;
         const char *sha256;

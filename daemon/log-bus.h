@@ -7,6 +7,8 @@
 
 int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *error);
+/* NotSupported of D-Bus: what it once gave is not signed any more. */
+int method_get_companion(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_identity(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_add_cosignatures(sd_bus_message *message, void *userdata, sd_bus_error *error);

@@ -10,7 +10,6 @@
 #include "daemon/authorize.h"
 #include "daemon/clock.h"
 #include "daemon/closing.h"
-#include "daemon/companion-bus.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
 #include "daemon/keys-bus.h"
@@ -66,7 +65,7 @@ static void take_outcome(Manager *manager, const RecordOutcome *outcome) {
                 (void) job_take_outcome(job, outcome);
         else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && !keys_take_outcome(manager->keys, outcome) &&
                  !pruning_take_outcome(manager->pruning, outcome) && !log_bus_take_outcome(manager, outcome) &&
-                 !companions_take_outcome(manager->companions, outcome) && !closing_take_outcome(manager->closing, outcome) && outcome->error < 0)
+                 !closing_take_outcome(manager->closing, outcome) && outcome->error < 0)
                 log_error_errno(outcome->error, "Failed to commit a record that no scan waits for: %m");
 }
 
@@ -251,7 +250,6 @@ Manager *manager_free(Manager *manager) {
         sd_event_source_disable_unref(manager->log_source);
         heartbeat_free(manager->heartbeat);
         keys_free(manager->keys);
-        companions_free(manager->companions);
         pruning_free(manager->pruning);
         closing_free(manager->closing);
         log_bus_done(manager);
@@ -283,9 +281,6 @@ int manager_attach(Manager *manager, sd_bus *bus) {
         if (r < 0)
                 return r;
         r = keys_bus_attach(manager, bus);
-        if (r < 0)
-                return r;
-        r = companion_bus_attach(manager, bus);
         if (r < 0)
                 return r;
         r = scan_bus_attach(manager, bus);

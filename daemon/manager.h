@@ -24,7 +24,6 @@
 
 typedef struct Authority Authority;
 typedef struct Closing Closing;
-typedef struct Companions Companions;
 typedef struct Heartbeat Heartbeat;
 typedef struct Keys Keys;
 typedef struct LogCall LogCall;
@@ -51,7 +50,6 @@ struct Manager {
         int checkpoint_error;  /* why there is no newer one; 0: there is nothing wrong */
         Heartbeat *heartbeat; /* NULL: not begun */
         Keys *keys;
-        Companions *companions;
         Pruning *pruning;     /* NULL: all is kept */
         Closing *closing;     /* NULL: no run is left to close */
         LogCall *log_calls;   /* that wait for an outcome */

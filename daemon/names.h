@@ -40,12 +40,15 @@
 #define ASSAY_SCAN_NO_QUEUE (1u << 0) /* StartScan: Occupied instead of waiting for another scan */
 #define ASSAY_RECORD_REGIONS (1u << 0) /* FindRecord: one that tells regions */
 #define ASSAY_LEAVES_MAX    65536     /* OpenLeaves: of one call */
-#define ASSAY_COMPANIONS_MAX 4        /* GetCompanion: in work at once, of each user one */
 #define ASSAY_SCANS_KEPT    64        /* finished scans that keep their object */
 
 /* the state of a target that no scan wants; else the words of Scan.State */
 #define ASSAY_TARGET_IDLE        "idle"
 #define ASSAY_TARGET_UNREACHABLE "unreachable" /* the same, and its device did not answer the newest scan */
+
+/* in place of a companion, by the daemon and the command line alike */
+#define ASSAY_NO_COMPANIONS                                                                                   \
+        "Companions (test-result/v0.1) are not signed any more: the record itself has the fields of test-result, see assay-records(7)"
 
 /* words of Scan.State */
 #define ASSAY_STATE_QUEUED   "queued"

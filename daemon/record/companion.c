@@ -9,57 +9,6 @@
 #include "daemon/record/json.h"
 #include "daemon/record/statement.h"
 
-/* ---- writing ---- */
-
-/* It has no word for what nobody knows: what cannot be told has not passed. */
-static const char *word_of(Result result) {
-        return result_to_string(result == RESULT_INCONCLUSIVE ? RESULT_FAILED : result);
-}
-
-static json_t *name_record(const json_t *predicate, const RecordVerified *record) {
-        const json_t *run = json_object_get(predicate, "run");
-
-        return json_pack("{s:s, s:{s:s}, s:{s:s, s:I, s:s, s:O, s:O*}}", "name", record->entry.type, "digest", "sha256", record->entry.id,
-                         "annotations", "origin", record->origin, "index", (json_int_t) record->entry.index, "result",
-                         result_to_string(record->entry.result), "finishedOn", json_object_get(run, "finishedOn"), "challenge",
-                         json_object_get(run, "challenge"));
-}
-
-/* What the verdict was made by, and the record. */
-static json_t *configuration_of(const json_t *predicate, const RecordVerified *record) {
-        json_t *ret = json_copy(json_object_get(predicate, "configuration"));
-
-        if (ret && json_array_append_new(ret, name_record(predicate, record)) < 0) {
-                json_decref(ret);
-                return NULL;
-        }
-        return ret;
-}
-
-static json_t *predicate_of(const json_t *predicate, const RecordVerified *record) {
-        return json_pack("{s:s, s:o, s:O*, s:O*, s:O*}", "result", word_of(record->entry.result), "configuration",
-                         configuration_of(predicate, record), "passedTests", json_object_get(predicate, "passedTests"), "warnedTests",
-                         json_object_get(predicate, "warnedTests"), "failedTests", json_object_get(predicate, "failedTests"));
-}
-
-int companion_print(const RecordVerified *record, char **ret) {
-        _cleanup_json_ json_t *statement = NULL, *companion = NULL;
-        const char *wrong;
-        int r;
-
-        assert(record && record->payload && record_is_verdict(&record->entry) && ret);
-
-        r = json_read(record->payload, record->n_payload, &statement, &wrong);
-        if (r < 0)
-                return r;
-        companion = json_pack("{s:s, s:O, s:s, s:o}", "_type", STATEMENT_TYPE, "subject", json_object_get(statement, "subject"), "predicateType",
-                              COMPANION_TYPE, "predicate", predicate_of(json_object_get(statement, "predicate"), record));
-        *ret = companion ? json_dumps(companion, JSON_COMPACT) : NULL;
-        return *ret ? 0 : -ENOMEM;
-}
-
-/* ---- reading ---- */
-
 static int take_record(const json_t *statement, RecordVerified *record) {
         const json_t *configuration = json_object_get(json_object_get(statement, "predicate"), "configuration");
         const json_t *named = json_array_get(configuration, json_array_size(configuration) - 1), *annotations = json_object_get(named, "annotations");

@@ -4,9 +4,10 @@
 /*
  * Companion
  *
- * What a record says in the words of in-toto's test-result predicate (v0.1), for readers who know in-toto alone. It is signed like a record and
- * is none: it stands in no log, so nobody can tell by its place whether its key was good then. The last entry of its `configuration` names the
- * record, and tells beside it what the predicate has no words for:
+ * What a record says in the words of in-toto's test-result predicate (v0.1), as earlier assayds signed it on demand. None is signed any more, but those
+ * that were given away are still told from a forgery. A companion was signed like a record and is none: it stands in no log, so nobody can tell
+ * by its place whether its key was good then. The last entry of its `configuration` names the record, and tells beside it what the predicate has
+ * no words for:
  *
  *     {"name": TYPE, "digest": {"sha256": ID}, "annotations": {"origin": …, "index": …, "result": …, "finishedOn": …[, "challenge": …]}}
  *
@@ -16,9 +17,6 @@
 #include "daemon/record/policy.h"
 
 #define COMPANION_TYPE "https://in-toto.io/attestation/test-result/v0.1"
-
-/* The payload, malloc'd, of a record that is a verdict. */
-int companion_print(const RecordVerified *record, char **ret);
 
 /* Of an authentic statement of that type, signed with KEY: index, ID and origin of its record go into RECORD. 0 and a doubt, or -EBADMSG. */
 int companion_read(const json_t *statement, const KeyringKey *key, RecordVerified *record, Refusal *refusal);

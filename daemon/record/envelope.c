@@ -209,14 +209,6 @@ void signed_done(Signed *record) {
         envelope_done(&record->envelope);
 }
 
-void signed_print(Printer *printer, const Signed *record) {
-        const Envelope *envelope = &record->envelope;
-        size_t n;
-        const char *payload = envelope_payload(envelope, &n);
-
-        envelope_print(printer, envelope->key_id, payload, n, envelope->signature, envelope->n_signature);
-}
-
 /* How long its text is. */
 static size_t envelope_length(const Envelope *envelope) {
         size_t length, n;

@@ -68,6 +68,3 @@ void signed_done(Signed *record);
 
 /* Signs PAYLOAD of RECORD_PAYLOAD_TYPE. -EMSGSIZE: the envelope would be larger than any reader takes. */
 int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret);
-
-/* Its text. */
-void signed_print(Printer *printer, const Signed *record);

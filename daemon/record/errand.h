@@ -16,7 +16,7 @@ typedef struct Errand Errand;
 
 struct Errand {
         /*
-         * 1: there is more to do, after what waits. -EBADMSG with a sentence: what was brought or asked for is wrong; -EUCLEAN, and -EBADMSG without
+         * 1: there is more to do, after what waits. -EBADMSG with a sentence: what was brought is wrong; -EUCLEAN, and -EBADMSG without
          * one: what is in the log is, and then the log takes nothing more. In the writer's thread.
          */
         int (*run)(RecordLog *log, Errand *errand);
@@ -25,10 +25,6 @@ struct Errand {
         /* pruning: what ended before this, and the log has gone on for that long since; from FIRST to END, which is 0 until it is looked up */
         uint64_t before_usec, lived_usec, first, end;
         uint64_t n_pruned;
-        uint64_t index; /* a companion: of this record */
-        char *companion; /* its envelope, malloc'd */
         size_t n; /* cosignatures: a note */
         char note[];
 };
-
-Errand *errand_free(Errand *errand);

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/record/companion.h"
 #include "daemon/record/errand.h"
 #include "daemon/record/log.h"
 
@@ -64,50 +63,6 @@ static int run_prune(RecordLog *log, Errand *errand) {
         return 1;
 }
 
-static int refuse_companion(Errand *errand, int error, const char *wrong) {
-        errand->wrong = wrong;
-        return error;
-}
-
-/* What is signed follows from the record alone, as it was read back and verified. */
-static int run_companion(RecordLog *log, Errand *errand) {
-        _cleanup_(record_verified_done) RecordVerified record = {};
-        _cleanup_(signed_done) Signed companion = {};
-        _cleanup_printer_ Printer text = {};
-        _cleanup_free_ char *payload = NULL;
-        int r;
-
-        if (log->head.is_handed_over)
-                return refuse_companion(errand, -EKEYEXPIRED, "the key has named its successor, and signs nothing more");
-        if (errand->index >= log->head.tree.size)
-                return refuse_companion(errand, -ERANGE, "there is no such record");
-        r = log_read_record(log, errand->index, &record);
-        if (r == -ENODATA)
-                return refuse_companion(errand, r, "the record was pruned");
-        if (r == -EBADMSG)
-                return refuse_companion(errand, r, "the record does not verify");
-        if (r == 0 && !record_is_verdict(&record.entry))
-                return refuse_companion(errand, -EINVAL, "the record is no verdict");
-        if (r == 0)
-                r = companion_print(&record, &payload);
-        if (r == 0)
-                r = envelope_sign(log->key, payload, strlen(payload), &companion);
-        if (r < 0)
-                return r;
-        signed_print(&text, &companion);
-        printer_raw(&text, "", 1);
-        if (text.error == 0)
-                errand->companion = TAKE_PTR(text.text);
-        return text.error;
-}
-
-Errand *errand_free(Errand *errand) {
-        if (errand)
-                free(errand->companion);
-        free(errand);
-        return NULL;
-}
-
 static int queue_errand(RecordLog *log, const Errand *errand, const char *note, uint64_t ticket) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         int r;
@@ -132,13 +87,6 @@ int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticke
 
 int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket) {
         const Errand errand = { .run = run_prune, .before_usec = before_usec, .lived_usec = lived_usec };
-
-        assert(log);
-        return queue_errand(log, &errand, "", ticket);
-}
-
-int record_log_companion(RecordLog *log, uint64_t index, uint64_t ticket) {
-        const Errand errand = { .run = run_companion, .index = index };
 
         assert(log);
         return queue_errand(log, &errand, "", ticket);

@@ -345,7 +345,6 @@ int record_log_next(RecordLog *log, RecordOutcome *ret) {
                 .entries = group->error == 0 ? TAKE_PTR(group->entries) : NULL,
                 .wrong = group->errand ? group->errand->wrong : NULL,
                 .n_pruned = group->errand ? group->errand->n_pruned : 0,
-                .companion = group->errand ? TAKE_PTR(group->errand->companion) : NULL,
         };
         (void) draft_group_free(group);
         return 0;
@@ -353,7 +352,6 @@ int record_log_next(RecordLog *log, RecordOutcome *ret) {
 
 void record_outcome_done(RecordOutcome *outcome) {
         free(outcome->entries);
-        free(outcome->companion);
         *outcome = (RecordOutcome) {};
 }
 

@@ -6,7 +6,7 @@
  *
  * Signed health records: in-toto Statement v1 in a DSSE 1.0.2 envelope, in a SQLite log. Acknowledged means
  * committed: nothing about a record leaves the process before its COMMIT returned. One writer thread owns the log and
- * the key and signs only what was measured, and again in other words (companions); there is no call that signs given bytes.
+ * the key and signs only what was measured; there is no call that signs given bytes.
  *
  * Record ID = SHA-256(PAE). Each record carries its index and the ID of the record before it.
  */
@@ -298,13 +298,6 @@ int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticke
  * hashes and entries stay: a record that was dropped is still proven to have been there.
  */
 int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket);
-/*
- * Signs what record INDEX says in the words of in-toto's test-result predicate, for readers who know no others: the record is read back and
- * verified first, and nothing but it decides what is signed. The outcome has the envelope (daemon/record/companion.h); it is no record, and the log
- * does not change. The outcome's error, with a sentence: -ERANGE: there is no such record; -ENODATA: it was pruned; -EINVAL: it is no verdict;
- * -EBADMSG: it does not verify; -EKEYEXPIRED: the key has named its successor.
- */
-int record_log_companion(RecordLog *log, uint64_t index, uint64_t ticket);
 
 /* Readable (an eventfd) while outcomes wait. */
 int record_log_fd(const RecordLog *log);
@@ -316,9 +309,8 @@ typedef struct RecordOutcome {
         bool is_kept; /* ERROR is for now: it is tried again, at the interval of checkpoints, and there will be another outcome of the ticket */
         size_t n_entries;
         RecordEntry *entries; /* in index order; free with record_outcome_done() */
-        const char *wrong;    /* a sentence where ERROR is of a cosignature or a companion, else NULL */
+        const char *wrong;    /* a sentence where ERROR is of a cosignature, else NULL */
         uint64_t n_pruned;
-        char *companion;      /* its envelope, one line without its end; else NULL */
 } RecordOutcome;
 
 /* The next outcome in the order they were queued; -EAGAIN if none waits. */

@@ -23,7 +23,7 @@ DraftGroup *draft_group_free(DraftGroup *group) {
                 places_done(&group->drafts[i].places);
         }
         free(group->entries);
-        (void) errand_free(group->errand);
+        free(group->errand);
         free(group);
         return NULL;
 }

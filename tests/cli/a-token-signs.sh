@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The record key is on a PKCS#11 token (SoftHSM): the daemon signs with it, companions too, tells a wrong PIN and a token that is not there, goes on
+# The record key is on a PKCS#11 token (SoftHSM): the daemon signs with it, tells a wrong PIN and a token that is not there, goes on
 # when it is back, and a key in a file can be changed to it. usage: … BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -95,26 +95,21 @@ grows || bad "no record"
 
 expect 0 "a scan ends in records that it has signed" assayctl scan trn-0/chip1 --plan quick
 verdict=$(assayctl records --json | jq 'map(select(.result == "PASSED")) | last | .index')
-expect 0 "of which it signs companions" assayctl export "$verdict" --format test-result --output "$stage/companion.json"
+expect 0 "of which one passed" assayctl export "$verdict" --output "$stage/record.json"
 expect 0 "by the key that anybody may have" assayctl keys show "$uri"
 cp "$out" "$stage/token.pub.pem"
-expect 0 "whose signature openssl verifies" tests/record/verify-by-hand "$stage/companion.json" "$stage/token.pub.pem"
-has "type    https://in-toto.io/attestation/test-result/v0.1"
+expect 0 "whose signature openssl verifies" tests/record/verify-by-hand "$stage/record.json" "$stage/token.pub.pem"
+has "type    urn:assay:attestation:health:v1"
 has "result  PASSED"
-jq -c ".payload = (.payload | @base64d | sub(\"PASSED\"; \"FAILED\") | @base64)" "$stage/companion.json" >"$stage/edited.json"
+jq -c ".payload = (.payload | @base64d | sub(\"PASSED\"; \"FAILED\") | @base64)" "$stage/record.json" >"$stage/edited.json"
 expect 1 "and that of no other" tests/record/verify-by-hand "$stage/edited.json" "$stage/token.pub.pem"
-expect 2 "to assayctl it is the companion of a record" assayctl verify "$stage/companion.json"
-has "record $verdict"
 
 mv "$stage/tokens" "$stage/away"
+: >"$stage/assayd.log"
 expect 0 "what was signed is there without the token" assayctl records
-expect 2 "and no companion is made" assayctl export "$verdict" --format test-result --output "$stage/none.json"
-has "could not have the companion signed"
-[ ! -e "$stage/none.json" ] || bad "it was written"
+stage_await "a heartbeat that nobody can sign" grep -q "Failed to commit a heartbeat, trying again" "$stage/assayd.log"
 mv "$stage/away" "$stage/tokens"
 grows || bad "no record after the token was away"
-expect 0 "when the token is back there are companions again" assayctl export "$verdict" --format test-result --output "$stage/again.json"
-expect 0 "which verify" tests/record/verify-by-hand "$stage/again.json" "$stage/token.pub.pem"
 last=$(size)
 for ((i = 0; i < last; i++)); do
         assayctl --quiet verify "$i" >/dev/null 2>&1 || [ $? -le 2 ] || bad "record $i does not verify"

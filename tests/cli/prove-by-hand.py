@@ -134,6 +134,12 @@ def keyring(version, signers, expires="2126-11-20T00:00:00Z", **binding):
         {"keyid": fingerprint(k.pem), "sig": b64(k.sign(pae(kind, payload)))} for k in signers]}
 
 
+def signed_by_record_key(payload):
+    (folder / "message").write_bytes(pae(records[INDEX]["payloadType"], payload))
+    signature = openssl("pkeyutl", "-sign", "-inkey", folder / "record.key", "-rawin", "-in", folder / "message")
+    return {**records[INDEX], "payload": b64(payload), "signatures": [{**records[INDEX]["signatures"][0], "sig": b64(signature)}]}
+
+
 records = [json.loads(line) for line in (folder / "records.intoto.jsonl").read_text().splitlines()]
 record_pem = (folder / "record.key.pub").read_text()
 log, w1, w2 = Key("log"), Key("w1"), Key("w2")
@@ -147,9 +153,16 @@ for index in (0, 1, INDEX):
     write(f"{index}.proof", proof(index, leaves, both))
 # The same place in the same log signed a second time.
 twin = base64.b64decode(records[INDEX]["payload"]).replace(b'"seed":7,', b'"seed":8,', 1)
-(folder / "message").write_bytes(pae(records[INDEX]["payloadType"], twin))
-signature = openssl("pkeyutl", "-sign", "-inkey", folder / "record.key", "-rawin", "-in", folder / "message")
-write("twin.json", {**records[INDEX], "payload": b64(twin), "signatures": [{**records[INDEX]["signatures"][0], "sig": b64(signature)}]})
+write("twin.json", signed_by_record_key(twin))
+# Earlier assayds signed this beside it.
+told = json.loads(base64.b64decode(records[INDEX]["payload"]))
+predicate = told["predicate"]
+named = {"name": told["predicateType"],
+         "digest": {"sha256": sha256(pae(records[INDEX]["payloadType"], base64.b64decode(records[INDEX]["payload"]))).hex()},
+         "annotations": {"origin": ORIGIN, "index": INDEX, "result": predicate["result"], "finishedOn": predicate["run"]["finishedOn"]}}
+write("companion.json", json.dumps(signed_by_record_key(json.dumps({
+    "_type": told["_type"], "subject": told["subject"], "predicateType": "https://in-toto.io/attestation/test-result/v0.1",
+    "predicate": {"result": predicate["result"], "configuration": predicate["configuration"] + [named]}}).encode())) + "\n")
 write("old.proof", proof(INDEX, leaves[:10], {"w1": w1}))
 write("unseen.proof", proof(INDEX, leaves, {"w2": w2}))
 write("unseen-old.proof", proof(INDEX, leaves[:10], {}))

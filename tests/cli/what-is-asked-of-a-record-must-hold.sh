@@ -13,6 +13,7 @@ trap 'rm -rf "$work"' EXIT
 python3 tests/cli/prove-by-hand.py "$work"
 key=$(tests/record/ssh-fingerprint "$work/record.key.pub")
 ctl=("$1/cli/assayctl" verify)
+top=$PWD
 cd "$work"
 ring=(--keyring ring-7.json --root roots)
 
@@ -89,7 +90,6 @@ expect 2 "a keyring that nobody vouches for" "${ctl[@]}" 4.sigstore.json --keyri
 has "nobody vouches"
 expect 2 "a keyring that has expired" "${ctl[@]}" 4.sigstore.json --keyring ring-9-expired.json --root roots
 has "expired"
-sed -n 4p companions.intoto.jsonl >companion.json
 named="it is no record but the companion of one: verify record 4 of fleet.example/stations/st-017, $(jq -r '.payload | @base64d | fromjson | .predicate.configuration[-1].digest.sha256' companion.json)"
 for asked in "--key record.key.pub" "--keyring keyring --proof 4.proof" "${ring[*]} --state companions" "--key record.key.pub --max-age 1s --plan production"; do
         # shellcheck disable=SC2086
@@ -97,7 +97,10 @@ for asked in "--key record.key.pub" "--keyring keyring --proof 4.proof" "${ring[
         has "companion.json: cannot tell: $named"
 done
 expect 2 "nor beside one that holds" "${ctl[@]}" 1.json companion.json --key record.key.pub
-expect 2 "nor all of them" "${ctl[@]}" companions.intoto.jsonl --key record.key.pub
+for old in "$top"/tests/record/companions/*.jsonl; do
+        expect 2 "nor what earlier assayds have signed" "${ctl[@]}" "$old" --key "${old%.jsonl}.pub"
+        has "cannot tell: it is no record but the companion of one: verify record 17 of fleet.example/stations/st-017"
+done
 expect 2 "the same as JSON" "$1/cli/assayctl" --json verify companion.json --key record.key.pub
 query ".status == \"no record\" and .reason == \"$named\" and (has(\"statement\") or has(\"id\") | not)"
 expect 2 "nor is its payload told" "${ctl[@]}" companion.json --key record.key.pub --payload

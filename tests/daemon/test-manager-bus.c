@@ -638,6 +638,17 @@ static void compare_interface(Fixture *fixture, const char *path, const char *in
         sd_bus_message_unref(reply);
 }
 
+/* Of a record that there is and of one that there is not, and nothing else is told of either. */
+static void test_companions_are_signed_no_more(void **state) {
+        static const uint64_t calls[][2] = { { 0, 0 }, { UINT64_MAX, 0 }, { 0, 1 } };
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        Fixture *fixture = *state;
+
+        for (size_t i = 0; i < ELEMENTS(calls); i++)
+                expect_error(MANAGER(fixture, "GetCompanion", &error, NULL, "tt", calls[i][0], calls[i][1]), &error, SD_BUS_ERROR_NOT_SUPPORTED,
+                             "the record itself has the fields of test-result, see assay-records(7)");
+}
+
 static void test_the_documented_interface_is_the_live_one(void **state) {
         Fixture *fixture = *state;
         char path[64];
@@ -665,6 +676,7 @@ int main(void) {
                 TEST(test_a_stale_record_is_inconclusive),
                 TEST(test_a_record_from_the_future_is_of_no_age),
                 TEST(test_limits_and_busy_servers_are_refused_by_name),
+                TEST(test_companions_are_signed_no_more),
                 TEST(test_the_documented_interface_is_the_live_one),
         };
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cosign-takes-attestations.sh MAKE-EXPORTS ALGORITHM: the hardware's identity document is a file to cosign, and a record and its companion are
-# attestations of it.
+# cosign-takes-attestations.sh MAKE-EXPORTS ALGORITHM: the hardware's identity document is a file to cosign, and a record is an attestation of
+# it, as is what earlier assayds signed beside one.
 set -euo pipefail
 . "$(dirname "$0")/need"
 
@@ -10,8 +10,11 @@ command -v cosign >/dev/null || skip "this distribution has no cosign"
 "$1" "$work" "$2"
 printf 'assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\nserial: 0123456789abc003\n' >"$work/identity.txt"
 printf 'assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\nserial: 0123456789abc004\n' >"$work/other.txt"
+old=$here/../record/companions/$2
 for name in record companion; do
-        jq -c 'select((.payload | @base64d | fromjson | .subject[0].uri) == "urn:dev:ops:32473-Trainium2-0123456789abc003")' "$work/${name}s.intoto.jsonl" |
+        lines=$work/records.intoto.jsonl
+        [ "$name" = record ] || lines=$old.jsonl
+        jq -c 'select((.payload | @base64d | fromjson | .subject[0].uri) == "urn:dev:ops:32473-Trainium2-0123456789abc003")' "$lines" |
                 head -n 1 >"$work/$name.json"
         jq -c '.payload |= (@base64d | sub("FAILED"; "PASSED") | @base64)' "$work/$name.json" >"$work/edited-$name.json"
 done
@@ -23,11 +26,11 @@ verify() { # KEY RECORD IDENTITY [TYPE]
 }
 test_result=https://in-toto.io/attestation/test-result/v0.1
 verify "$work/record.key.pub" "$work/record.json" "$work/identity.txt"
-verify "$work/record.key.pub" "$work/companion.json" "$work/identity.txt" "$test_result"
+verify "$old.pub" "$work/companion.json" "$work/identity.txt" "$test_result"
 for twin in "$work/record.key.pub $work/edited-record.json $work/identity.txt" "$work/record.key.pub $work/record.json $work/other.txt" \
-        "$work/elsewhere/record.key.pub $work/record.json $work/identity.txt" "$work/record.key.pub $work/companion.json $work/identity.txt" \
-        "$work/record.key.pub $work/edited-companion.json $work/identity.txt $test_result" \
-        "$work/record.key.pub $work/companion.json $work/other.txt $test_result"; do
+        "$work/elsewhere/record.key.pub $work/record.json $work/identity.txt" "$old.pub $work/companion.json $work/identity.txt" \
+        "$old.pub $work/edited-companion.json $work/identity.txt $test_result" \
+        "$old.pub $work/companion.json $work/other.txt $test_result"; do
         # shellcheck disable=SC2086
         ! verify $twin >/dev/null 2>&1 || { echo "FAILED: cosign takes $twin"; exit 1; }
 done

@@ -4,7 +4,7 @@
  * make-exports FOLDER ALGORITHM: signs a log of more than a tile, its records with a key of ALGORITHM, and leaves there what assay hands to
  * others:
  *
- *     record.key.pub log.vkey checkpoint records.intoto.jsonl companions.intoto.jsonl bundles.jsonl events.jsonl trusted_root.json
+ *     record.key.pub log.vkey checkpoint records.intoto.jsonl bundles.jsonl events.jsonl trusted_root.json
  *     INDEX.tlog-proof … tiles/
  */
 
@@ -120,11 +120,6 @@ static void put_record(uint64_t index) {
         must(record_cloudevent(PLACE_ORIGIN, &verified, envelopes[index], n, &text, &n_text));
         put_line("events.jsonl", text, n_text);
         free(text);
-        if (record_is_verdict(&verified.entry)) {
-                text = place_companion(record_log, index);
-                put_line("companions.intoto.jsonl", text, strlen(text));
-                free(text);
-        }
         record_verified_done(&verified);
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// schemas.js FOLDER SOURCE OCP-LINES TWINS: ajv takes every record by the schema that assay publishes for its type, every companion likewise, every
-// event by that of CloudEvents, and every line of our OCP streams by that of the Open Compute Project, whose texts stand beside this file as they were
-// published; and of each a tampered twin is refused.
+// schemas.js FOLDER SOURCE OCP-LINES TWINS: ajv takes every record by the schema that assay publishes for its type, the companions that earlier
+// assayds have signed likewise, every event by that of CloudEvents, and every line of our OCP streams by that of the Open Compute Project, whose
+// texts stand beside this file as they were published; and of each a tampered twin is refused.
 'use strict';
 
 const { execFileSync } = require('node:child_process');
-const { createHash } = require('node:crypto');
 const { readdirSync, readFileSync } = require('node:fs');
 const Ajv = require('ajv');
 const Ajv2020 = require('ajv/dist/2020');
@@ -66,11 +65,7 @@ const schemas = new Map(readdirSync(`${source}/daemon/record`).filter((name) => 
 
         return [schema.properties.predicateType.const, new Ajv2020(settings).compile(schema)];
 }));
-const statements = lines(readFileSync(`${folder}/records.intoto.jsonl`, 'utf8')).map((line) => {
-        const bytes = Buffer.from(line.payload, 'base64');
-
-        return Object.defineProperty(JSON.parse(bytes), 'bytes', { value: bytes });
-});
+const statements = lines(readFileSync(`${folder}/records.intoto.jsonl`, 'utf8')).map((line) => JSON.parse(Buffer.from(line.payload, 'base64')));
 for (const statement of statements.filter((one) => schemas.has(one.predicateType))) {
         const validate = schemas.get(statement.predicateType);
 
@@ -92,17 +87,12 @@ for (const twin of parse(twinsPath))
 
 // In the words of in-toto: nothing but them, and the record by its ID.
 const companion = new Ajv2020(settings).compile(parse(`${source}/daemon/record/test-result-v0.1.json`));
-const companions = lines(readFileSync(`${folder}/companions.intoto.jsonl`, 'utf8')).map((line) => JSON.parse(Buffer.from(line.payload, 'base64')));
-if (companions.length !== statements.filter((one) => one.predicate.result).length)
-        fail(`${companions.length} companions`);
+const companions = ['ed25519', 'ecdsa-p256'].flatMap((name) => lines(readFileSync(`${source}/tests/record/companions/${name}.jsonl`, 'utf8')))
+        .map((line) => JSON.parse(Buffer.from(line.payload, 'base64')));
 for (const one of companions) {
         const last = one.predicate.configuration.length - 1;
-        const record = statements[one.predicate.configuration[last].annotations.index];
-        const pae = Buffer.concat([Buffer.from(`DSSEv1 28 application/vnd.in-toto+json ${record.bytes.length} `), record.bytes]);
 
         takes(companion, one, 'a companion');
-        if (createHash('sha256').update(pae).digest('hex') !== one.predicate.configuration[last].digest.sha256)
-                fail(`the companion of record ${record.predicate.log.index} names another`);
         for (const path of ['_type', 'subject', 'subject.0.digest', 'predicateType', 'predicate', 'predicate.result', 'predicate.configuration',
                 'predicate.configuration.0.digest', `predicate.configuration.${last}`, `predicate.configuration.${last}.digest`,
                 `predicate.configuration.${last}.annotations`])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # a-record-verifies-by-hand.sh EXPORT-RECORDS ALGORITHM: exported records verify with bash, jq, base64 and openssl alone, its
-# ID, chain and identity can be recomputed with sha256sum, and a tampered twin of it is refused; and so do companions of them.
+# ID, chain and identity can be recomputed with sha256sum, and a tampered twin of it is refused; and so do companions of earlier assayds.
 set -euo pipefail
 
 for tool in jq base64 openssl sha256sum; do
@@ -29,7 +29,7 @@ while IFS= read -r line; do
         [ "$(payload "$work/record.json" | jq -r '.predicate.previous.sha256 // ""')" = "$previous" ] || fail "record $n follows another"
         previous=$(sed -n 's/^record //p' <<<"$told")
         [ "${#previous}" = 64 ] || fail "record $n has no ID"
-        [ "$n" = 4 ] && cp "$work/record.json" "$work/bad.json" && id=$previous
+        [ "$n" = 4 ] && cp "$work/record.json" "$work/bad.json"
         n=$((n + 1))
 done < <(head -n 6 "$work/records.intoto.jsonl")
 
@@ -48,17 +48,13 @@ if command -v ssh-keygen >/dev/null; then
         [ "$fingerprint" = "$(jq -r '.signatures[0].keyid' "$work/bad.json")" ] || fail "another fingerprint"
 fi
 
-# Its companion, for who knows in-toto alone: the same subject and result, the record by its ID, and no member but those of the predicate.
-sed -n 4p "$work/companions.intoto.jsonl" >"$work/companion.json"
-told=$("$here/verify-by-hand" "$work/companion.json" "$key") || fail "a companion does not verify"
+# A companion, as earlier assayds signed it beside a record, verifies likewise.
+old=$here/companions/$algorithm
+sed -n 2p "$old.jsonl" >"$work/companion.json"
+told=$("$here/verify-by-hand" "$work/companion.json" "$old.pub") || fail "a companion does not verify"
 grep -qx "sha256  $digest" <<<"$told" || fail "the companion is of another subject"
 grep -qx 'type    https://in-toto.io/attestation/test-result/v0.1' <<<"$told" || fail "the companion is of another type"
-payload "$work/companion.json" | jq -e --arg id "$id" --argjson record "$(payload "$work/bad.json")" '.subject == $record.subject and (.predicate |
-        (keys - ["configuration", "failedTests", "passedTests", "result", "url", "warnedTests"] == []) and .result == "FAILED" and
-        .failedTests == ["systolic"] and .configuration[:-1] == $record.predicate.configuration and
-        (.configuration[-1] | .digest.sha256 == $id and .name == $record.predicateType and .annotations == {origin: $record.predicate.log.origin, index: 4,
-                result: "FAILED", finishedOn: $record.predicate.run.finishedOn, challenge: $record.predicate.run.challenge}))' >/dev/null ||
-        fail "the companion says: $(payload "$work/companion.json")"
+grep -qx 'result  FAILED' <<<"$told" || fail "the companion has another result"
 
 # Twins: another payload under the same signature, the same payload under another type, another key.
 jq -c --arg payload "$(payload "$work/bad.json" | sed 's/FAILED/PASSED/g' | base64 -w0)" '.payload = $payload' "$work/bad.json" >"$work/edited.json"
@@ -72,6 +68,6 @@ openssl pkey -in "$work/other.key" -pubout -out "$work/other.pub"
 "$here/verify-by-hand" "$work/retyped.json" "$key" >/dev/null 2>&1 && fail "another type verified"
 "$here/verify-by-hand" "$work/bad.json" "$work/other.pub" >/dev/null 2>&1 && fail "another key verified"
 jq -c --arg payload "$(payload "$work/companion.json" | sed 's/FAILED/PASSED/g' | base64 -w0)" '.payload = $payload' "$work/companion.json" >"$work/edited.json"
-"$here/verify-by-hand" "$work/edited.json" "$key" >/dev/null 2>&1 && fail "an edited companion verified"
+"$here/verify-by-hand" "$work/edited.json" "$old.pub" >/dev/null 2>&1 && fail "an edited companion verified"
 "$here/verify-by-hand" "$work/companion.json" "$work/other.pub" >/dev/null 2>&1 && fail "another key verified a companion"
 echo "$n records and a companion verified by hand, 5 twins refused"

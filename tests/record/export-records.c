@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * export-records FOLDER [ALGORITHM [all]]: signs a server's scan and leaves there records.intoto.jsonl, record.key.pub and companions.intoto.jsonl,
- * of all records but the first. Of all types of records those that a scan has not, a heartbeat and a rotation of the key, come last.
+ * export-records FOLDER [ALGORITHM [all]]: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. Of all types of records
+ * those that a scan has not, a heartbeat and a rotation of the key, come last.
  */
 
 #include <fcntl.h>
@@ -22,20 +22,6 @@ static int rotate(const Place *place, RecordLog *log) {
         return record_log_rotate(log, record_key_public_pem(next), 4);
 }
 
-static bool export_companions(const char *folder, RecordLog *log) {
-        char path[256];
-        FILE *file;
-
-        (void) snprintf(path, sizeof(path), "%.80s/companions.intoto.jsonl", folder);
-        file = fopen(path, "wxe");
-        for (uint64_t i = 1; file && i < SERVER_CHIPS + 2; i++) {
-                _cleanup_free_ char *companion = place_companion(log, i);
-
-                (void) fprintf(file, "%s\n", companion);
-        }
-        return file && fclose(file) == 0;
-}
-
 int main(int argc, char *argv[]) {
         RecordLog *log;
         Server server;
@@ -52,8 +38,6 @@ int main(int argc, char *argv[]) {
                 return 1;
         (void) server_start(&server, log);
         (void) server_scan(&server, log);
-        if (!export_companions(argv[1], log))
-                return 1;
         if (argc > 3 && (record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 3) < 0 || rotate(&place, log) < 0))
                 return 1;
         for (unsigned i = 0; i < (argc > 3 ? 2 : 0); i++)

@@ -14,6 +14,7 @@
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
+#include "tests/record/sign-line.h"
 
 #define HOUR UINT64_C(3600000000)
 

@@ -110,21 +110,6 @@ static inline uint64_t place_take(RecordLog *log) {
         return first;
 }
 
-/* The envelope of the companion of INDEX, malloc'd, where nothing else is under way. */
-static inline char *place_companion(RecordLog *log, uint64_t index) {
-        RecordOutcome outcome;
-        char *ret;
-
-        if (record_log_companion(log, index, 0) < 0)
-                abort();
-        place_wait(log, &outcome);
-        ret = TAKE_PTR(outcome.companion);
-        record_outcome_done(&outcome);
-        if (!ret)
-                abort();
-        return ret;
-}
-
 /* The envelope of INDEX as it is exported, malloc'd, without the line's end. */
 static inline char *place_envelope(RecordLog *log, uint64_t index) {
         char *text = calloc(1, RECORD_ENVELOPE_MAX + 2);

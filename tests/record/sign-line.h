@@ -15,6 +15,14 @@ static inline void signed_line_done(SignedLine *line) {
         printer_done(&line->envelope);
 }
 
+static inline void signed_print(Printer *printer, const Signed *record) {
+        const Envelope *envelope = &record->envelope;
+        size_t n;
+        const char *payload = envelope_payload(envelope, &n);
+
+        envelope_print(printer, envelope->key_id, payload, n, envelope->signature, envelope->n_signature);
+}
+
 /* As envelope_sign(). */
 static inline int sign_line(const RecordKey *key, const void *payload, size_t n, SignedLine *ret) {
         Signed record;
