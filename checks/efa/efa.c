@@ -84,7 +84,7 @@ static unsigned count_others(const Round *round) {
         return round->hosts.n == n_partners + 1 ? n_partners : 0;
 }
 
-/* What only flows between servers show is not cleared by a scan of one server alone. */
+/* A scan of one server alone does not clear it of things that only flows between servers show. */
 static int note_with_servers(Round *round, unsigned chip, const Location *where) {
         unsigned n = count_others(round);
         int r = 0;

@@ -60,7 +60,7 @@ int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
         /* Group read stays allowed: it is how an ACL for the service user shows on a credential. */
         if (is_secret && st.st_mode & (S_IRWXO | S_IWGRP))
                 return -EPERM;
-        /* Who owns it can write it whatever its mode says, and so choose who we are. */
+        /* Its owner can write it whatever its mode says, and so choose who we are. */
         if (is_secret && st.st_uid != 0 && st.st_uid != geteuid())
                 return -EPERM;
 

@@ -95,9 +95,7 @@ static bool is_left_out(const RecordStep *step) {
 }
 
 static bool tells_unasked(const char *name, double value) {
-        size_t n = strlen(name), n_end = strlen(REACH_UNASKED);
-
-        return n > n_end && strcmp(name + n - n_end, REACH_UNASKED) == 0 && value > 0;
+        return reach_name_ends_with(name, REACH_UNASKED) && value > 0;
 }
 
 /* It ran without chips that nobody asked for. */

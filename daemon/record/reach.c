@@ -53,7 +53,7 @@ static ReachCount *count(Reach *reach, const char *name, double reached) {
         return found;
 }
 
-static bool ends_with(const char *name, const char *end) {
+bool reach_name_ends_with(const char *name, const char *end) {
         size_t n = strlen(name), n_end = strlen(end);
 
         return n > n_end && strcmp(name + n - n_end, end) == 0;
@@ -84,11 +84,11 @@ static void take_far_end(const char *far_end, const char *own, Reach *reach) {
 }
 
 static void take_others(const char *name, double value, Reach *reach) {
-        if (ends_with(name, FOUND_TOGETHER) && value > 0)
+        if (reach_name_ends_with(name, FOUND_TOGETHER) && value > 0)
                 reach->is_together = true;
-        if (ends_with(name, FOUND_WITH_SERVERS) && value > 0)
+        if (reach_name_ends_with(name, FOUND_WITH_SERVERS) && value > 0)
                 reach->needs_servers = true;
-        if (ends_with(name, TESTED_WITH_SERVERS) && value > 0)
+        if (reach_name_ends_with(name, TESTED_WITH_SERVERS) && value > 0)
                 reach->is_with_servers = true;
 }
 

@@ -45,6 +45,9 @@ typedef struct Reach {
         ReachCount counts[REACH_COUNTS_MAX]; /* of the chip; of a server the least of its chips */
 } Reach;
 
+/* Whether the name of a measurement ends so, behind something else: several tell by that what they are. */
+bool reach_name_ends_with(const char *name, const char *end);
+
 /* Whether MEASUREMENT is one of the counts by which STEP of UNIT tells how much it has tested. */
 bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit);
 

@@ -54,7 +54,7 @@ static void print_digested(Printer *printer, const char *name, const char *sha25
         printer_close(printer, '}');
 }
 
-/* What is found of a chip together with another server only these show, and only together with it they clear it. */
+/* Some failures of a chip show only together with another server, and are cleared only by a run that has that server as well. */
 static void print_servers(Printer *printer, const RecordRun *run) {
         if (run->n_servers < 2)
                 return;

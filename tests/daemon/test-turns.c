@@ -212,7 +212,7 @@ static void test_users_are_served_in_turn(void **state) {
         const char *first, *next;
 
         skip_unless_root();
-        /* Whose they are is known then, so that none has to wait for that. */
+        /* Their users are known then, so that none has to wait for that. */
         ask(fixture, &fixture->nobody, 1, "n");
         ask(fixture, &fixture->other, 1, "o");
         wait_outcomes(fixture, 2);

@@ -200,7 +200,7 @@ static void test_a_key_that_others_may_read_is_refused(void **state) {
         (void) chmod(place.key, 0600);
 }
 
-/* Who owns the file, or the link that leads to it, chooses the key. */
+/* The owner of the file, or of the link that leads to it, chooses the key. */
 static void test_a_key_that_others_may_choose_is_refused(void **state) {
         RecordKey *key = NULL;
         char link[128];

@@ -219,7 +219,7 @@ static void assert_refused(const char *why) {
         free(error);
 }
 
-/* Who may write the database, or put another in its place, writes history: nothing is signed there. */
+/* A user who may write the database, or put another in its place, writes history: nothing is signed there. */
 static void test_a_log_that_others_may_write_is_refused(void **state) {
         static const mode_t folders[] = { 0777, 0770, 01777 }, files[] = { 0666, 0660 };
         char moved[128];
