@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/record/database.h"
+#include "daemon/record/store/database.h"
 
 #define APPLICATION_ID "0x61737777" /* "asww" */
 #define ANCHOR_BYTES   21           /* twenty digits and a line feed, always: they are written over */

@@ -13,7 +13,7 @@
  * lies on another disk. Where power was lost the anchor may be behind the book, never ahead.
  */
 
-#include "daemon/record/checkpoint.h"
+#include "daemon/record/keys/checkpoint.h"
 
 typedef struct Book Book;
 

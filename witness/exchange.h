@@ -5,7 +5,7 @@
 
 #include <curl/curl.h>
 
-#include "daemon/record/printer.h"
+#include "daemon/record/encode/printer.h"
 
 #define EXCHANGE_ANSWER_MAX 16384
 #define EXCHANGE_SEC        15

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "witness/request.h"
 
-#include "daemon/record/lines.h"
+#include "daemon/record/tree/lines.h"
 
 static int wrong(const char **ret_wrong, const char *sentence) {
         *ret_wrong = sentence;

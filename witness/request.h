@@ -12,7 +12,7 @@
  *     a checkpoint, which is a signed note
  */
 
-#include "daemon/record/checkpoint.h"
+#include "daemon/record/keys/checkpoint.h"
 
 /* The first line, the proof, and a note. */
 #define REQUEST_MAX (32 + TREE_PATH_MAX * 45 + 1 + NOTE_MAX)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/words.h"
+#include "daemon/record/encode/words.h"
 
 static const char *take_text(char **to, const Words *words) {
         if (*to)

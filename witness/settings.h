@@ -15,7 +15,7 @@
  *     anchor FILE
  */
 
-#include "daemon/record/note.h"
+#include "daemon/record/keys/note.h"
 
 #define SETTINGS_FILE_MAX (16u << 20)
 #define SETTINGS_LOGS_MAX 65536

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/record/keyring.h"
-#include "daemon/record/lines.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/tree/lines.h"
 #include "witness/exchange.h"
 #include "witness/request.h"
 

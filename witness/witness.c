@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "daemon/record/lines.h"
+#include "daemon/record/tree/lines.h"
 #include "witness/request.h"
 
 static const struct {

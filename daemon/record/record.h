@@ -54,7 +54,7 @@ RecordAlgorithm record_algorithm_from_string(const char *word);
 
 /*
  * SOURCE: a file, PEM, PKCS#8, that only its owner and a group may read; or the URI of a key on a PKCS#11 token, "pkcs11:token=…;object=…"
- * (daemon/record/token.h). record_key_strerror() says in a static text what an error of either means.
+ * (daemon/record/keys/token.h). record_key_strerror() says in a static text what an error of either means.
  */
 int record_key_load(const char *source, RecordKey **ret);
 /* Of a public half in PEM form; it signs nothing. -EBADMSG */

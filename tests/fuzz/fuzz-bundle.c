@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/record/bundle.h"
-#include "daemon/record/proof.h"
+#include "daemon/record/keys/proof.h"
+#include "daemon/record/verify/bundle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

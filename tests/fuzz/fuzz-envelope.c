@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/base64.h"
+#include "daemon/record/encode/base64.h"
 #include "tests/fuzz/known-key.h"
 #include "tests/record/sign-line.h"
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/json.h"
-#include "daemon/record/key-rotation.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/statement/key-rotation.h"
 #include "tests/fuzz/known-key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

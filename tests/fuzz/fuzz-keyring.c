@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/record/keyring-document.h"
+#include "daemon/record/keys/keyring-document.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

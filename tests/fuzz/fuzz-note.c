@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "daemon/record/checkpoint.h"
+#include "daemon/record/keys/checkpoint.h"
 #include "tests/fuzz/known-key.h"
 #include "tests/record/note-key.h"
 

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "daemon/record/lines.h"
-#include "daemon/record/proof.h"
+#include "daemon/record/keys/proof.h"
+#include "daemon/record/tree/lines.h"
 #include "tests/fuzz/known-key.h"
 #include "tests/record/note-key.h"
 

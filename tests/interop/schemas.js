@@ -60,8 +60,8 @@ const set = (path, to) => (value) => {
 };
 
 // Our own.
-const schemas = new Map(readdirSync(`${source}/daemon/record`).filter((name) => name.endsWith('.schema.json')).map((name) => {
-        const schema = parse(`${source}/daemon/record/${name}`);
+const schemas = new Map(readdirSync(`${source}/daemon/record/statement`).filter((name) => name.endsWith('.schema.json')).map((name) => {
+        const schema = parse(`${source}/daemon/record/statement/${name}`);
 
         return [schema.properties.predicateType.const, new Ajv2020(settings).compile(schema)];
 }));
@@ -86,7 +86,7 @@ for (const twin of parse(twinsPath))
         }, twin.why);
 
 // In the words of in-toto: nothing but them, and the record by its ID.
-const companion = new Ajv2020(settings).compile(parse(`${source}/daemon/record/test-result-v0.1.json`));
+const companion = new Ajv2020(settings).compile(parse(`${source}/daemon/record/statement/test-result-v0.1.json`));
 const companions = ['ed25519', 'ecdsa-p256'].flatMap((name) => lines(readFileSync(`${source}/tests/record/companions/${name}.jsonl`, 'utf8')))
         .map((line) => JSON.parse(Buffer.from(line.payload, 'base64')));
 for (const one of companions) {

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "daemon/record/envelope.h"
-#include "daemon/record/proof.h"
+#include "daemon/record/keys/envelope.h"
+#include "daemon/record/keys/proof.h"
 #include "daemon/room.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"

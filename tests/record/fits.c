@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/record/json.h"
-#include "daemon/record/judge.h"
-#include "daemon/record/schema.h"
-#include "daemon/record/statement.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/statement/judge.h"
+#include "daemon/record/statement/schema.h"
+#include "daemon/record/statement/statement.h"
 
 static const char *judge(const char *line, size_t n) {
         _cleanup_json_ json_t *statement = NULL;

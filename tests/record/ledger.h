@@ -5,9 +5,9 @@
 
 #include <stdarg.h>
 
-#include "daemon/record/checkpoint.h"
-#include "daemon/record/json.h"
-#include "daemon/record/key-rotation.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/keys/checkpoint.h"
+#include "daemon/record/statement/key-rotation.h"
 #include "tests/record/note-key.h"
 #include "tests/record/payload.h"
 #include "tests/record/plain-tree.h"

@@ -3,8 +3,8 @@
 
 /* A log with one of the test's records in it, as others would show it. */
 
-#include "daemon/record/proof.h"
-#include "daemon/record/quorum.h"
+#include "daemon/record/keys/proof.h"
+#include "daemon/record/keys/quorum.h"
 #include "tests/record/note-key.h"
 #include "tests/record/payload.h"
 #include "tests/record/plain-tree.h"

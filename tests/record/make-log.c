@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "daemon/record/checkpoint.h"
-#include "daemon/record/statement.h"
+#include "daemon/record/keys/checkpoint.h"
+#include "daemon/record/statement/statement.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/record/checkpoint.h"
+#include "daemon/record/keys/checkpoint.h"
 
 static inline NoteKey note_key_of(const char *name, NoteKeyType type, const RecordKey *signer) {
         uint8_t public[NOTE_PUBLIC_BYTES];

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "daemon/record/tree.h"
+#include "daemon/record/tree/tree.h"
 
 /* The largest power of two below N. */
 static inline size_t plain_split(size_t n) {

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "daemon/record/checkpoint.h"
+#include "daemon/record/keys/checkpoint.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"

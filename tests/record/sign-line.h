@@ -3,7 +3,7 @@
 
 /* A payload signed, as the line that others see. */
 
-#include "daemon/record/envelope.h"
+#include "daemon/record/keys/envelope.h"
 
 typedef struct SignedLine {
         uint8_t id[DIGEST_BYTES];

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/keyring.h"
-#include "daemon/record/state.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/keys/state.h"
 #include "tests/record/audited.h"
 
 static void test_a_sound_log_holds(void **state) {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "daemon/record/base64.h"
+#include "daemon/record/encode/base64.h"
 
 /* RFC 4648 section 10, and its alphabets' last letters. */
 static const struct {

@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "daemon/record/bundle.h"
-#include "daemon/record/leaf.h"
+#include "daemon/record/keys/leaf.h"
+#include "daemon/record/verify/bundle.h"
 #include "tests/record/tiny-log.h"
 
 #define RECORDS 11

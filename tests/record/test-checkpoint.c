@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "daemon/record/checkpoint.h"
+#include "daemon/record/keys/checkpoint.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 

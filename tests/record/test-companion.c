@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/base64.h"
-#include "daemon/record/bundle.h"
-#include "daemon/record/keyring.h"
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/verify/bundle.h"
 #include "tests/record/audited.h"
 
 #define BAD (1 + SERVER_BAD)

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "daemon/record/base64.h"
-#include "daemon/record/envelope.h"
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/keys/envelope.h"
 
 /* The vector of the DSSE specification, hashed with sha256sum. */
 static void test_the_pae_is_that_of_the_specification(void **state) {

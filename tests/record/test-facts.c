@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "daemon/record/facts.h"
-#include "daemon/record/statement.h"
+#include "daemon/record/statement/facts.h"
+#include "daemon/record/statement/statement.h"
 #include "tests/record/payload.h"
 
 static Server server;

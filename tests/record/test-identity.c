@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "daemon/record/identity.h"
+#include "daemon/record/statement/identity.h"
 
 static const IdentityIssuer issuer = { .pen = 32473, .origin = "fleet.example/stations/st-017" };
 

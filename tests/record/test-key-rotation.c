@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#include "daemon/record/json.h"
-#include "daemon/record/judge.h"
-#include "daemon/record/key-rotation.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/statement/judge.h"
+#include "daemon/record/statement/key-rotation.h"
 
 /* RFC 8032 section 7.1, test 1, and RFC 6979 section A.2.5; the fingerprints are ssh-keygen's. */
 #define ED25519 "\"keyid\":\"SHA256:bbXpuKG6zhzdmnxq256TlqzFBzRl2f6OOg722cYNbU8\",\"algorithm\":\"ed25519\"," \

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/envelope.h"
-#include "daemon/record/key.h"
+#include "daemon/record/keys/envelope.h"
+#include "daemon/record/keys/key.h"
 #include "tests/record/place.h"
 
 /* RFC 8032 section 7.1, test 1; the fingerprint was computed from the public key with sha256sum. */

@@ -9,9 +9,9 @@
 #include <fcntl.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/base64.h"
-#include "daemon/record/keyring-document.h"
-#include "daemon/record/state.h"
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/keys/keyring-document.h"
+#include "daemon/record/keys/state.h"
 #include "tests/record/logged.h"
 
 #define N_ROOTS 4

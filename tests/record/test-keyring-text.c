@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "daemon/record/keyring.h"
+#include "daemon/record/keys/keyring.h"
 
 #define KEY                                                                                                  \
         "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"          \

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/known.h"
+#include "daemon/record/store/known.h"
 
 static Known known;
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/base64.h"
-#include "daemon/record/proof.h"
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/keys/proof.h"
 #include "tests/record/published.h"
 
 #define RECORDS 13

@@ -15,8 +15,8 @@
 #include <fcntl.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/reader.h"
-#include "daemon/record/statement.h"
+#include "daemon/record/statement/statement.h"
+#include "daemon/record/store/reader.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
 

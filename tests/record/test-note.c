@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "checks/cleanup.h"
-#include "daemon/record/note.h"
+#include "daemon/record/keys/note.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 

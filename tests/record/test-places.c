@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-#include "daemon/record/json.h"
-#include "daemon/record/statement.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/statement/statement.h"
 #include "tests/draw.h"
 #include "tests/record/server.h"
 

@@ -8,8 +8,8 @@
 
 #include <dirent.h>
 
-#include "daemon/record/lines.h"
-#include "daemon/record/state.h"
+#include "daemon/record/keys/state.h"
+#include "daemon/record/tree/lines.h"
 #include "tests/record/logged.h"
 
 #define SOUND_INDEX 1

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/keyring.h"
+#include "daemon/record/keys/keyring.h"
 #include "tests/record/payload.h"
 
 #define INDEX    (1 + SERVER_BAD)

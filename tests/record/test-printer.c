@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/printer.h"
+#include "daemon/record/encode/printer.h"
 
 static void assert_printed(Printer *printer, const char *expected) {
         assert_int_equal(printer->error, 0);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "daemon/record/proof.h"
+#include "daemon/record/keys/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/plain-tree.h"

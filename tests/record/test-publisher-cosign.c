@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/proof.h"
+#include "daemon/record/keys/proof.h"
 #include "tests/record/faults.h"
 #include "tests/record/published.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/record/state.h"
+#include "daemon/record/keys/state.h"
 #include "tests/record/payload.h"
 
 static char folder[128];

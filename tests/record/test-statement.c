@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/statement.h"
+#include "daemon/record/encode/timestamp.h"
+#include "daemon/record/statement/statement.h"
 #include "tests/record/payload.h"
 
 static const char *text_at(const json_t *value, const char *path) {
@@ -21,7 +22,7 @@ static const char *text_at(const json_t *value, const char *path) {
 static void assert_time(uint64_t usec, const char *expected) {
         Printer p = {};
 
-        print_time(&p, "t", usec);
+        timestamp_print(&p, "t", usec);
         assert_int_equal(p.error, 0);
         printer_raw(&p, "", 1);
         assert_string_equal(p.text, expected);

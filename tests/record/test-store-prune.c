@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/store.h"
+#include "daemon/record/store/store.h"
 #include "tests/record/faults.h"
 #include "tests/record/published.h"
 

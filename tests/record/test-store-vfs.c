@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/store-vfs.h"
+#include "daemon/record/store/store-vfs.h"
 #include "tests/record/faults.h"
 #include "tests/record/place.h"
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/token.h"
+#include "daemon/record/keys/token.h"
 #include "tests/record/place.h"
 
 /* Keys made by openssl and put into SoftHSM by its own tool. */

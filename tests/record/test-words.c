@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "daemon/record/words.h"
+#include "daemon/record/encode/words.h"
 
 static void test_spaces_and_tabs_separate(void **state) {
         static const struct {

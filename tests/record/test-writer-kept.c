@@ -8,7 +8,7 @@
 #include <sqlite3.h>
 #include <sys/eventfd.h>
 
-#include "daemon/record/log.h"
+#include "daemon/record/log/log.h"
 #include "tests/record/chain.h"
 #include "tests/record/faults.h"
 #include "tests/record/place.h"

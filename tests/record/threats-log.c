@@ -16,8 +16,8 @@
 #include <sqlite3.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/keyring.h"
-#include "daemon/record/lines.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/tree/lines.h"
 #include "tests/record/audited.h"
 #include "tests/record/logged.h"
 #include "tests/record/published.h"

@@ -16,10 +16,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "daemon/record/base64.h"
-#include "daemon/record/keyring.h"
-#include "daemon/record/proof.h"
-#include "daemon/record/schema.h"
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/keys/proof.h"
+#include "daemon/record/statement/schema.h"
 #include "tests/record/audited.h"
 
 static RecordTrust read_with(const RecordPolicy *policy, const char *envelope, size_t n) {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/keyring.h"
-#include "daemon/record/proof.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/keys/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/plain-tree.h"

@@ -10,8 +10,8 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-#include "daemon/record/keyring.h"
-#include "daemon/record/lines.h"
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/tree/lines.h"
 #include "tests/witness/ask.h"
 #include "witness/exchange.h"
 #include "witness/submit.h"

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/audit/audit.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/encode/json.h"
+#include "daemon/record/keys/envelope.h"
+#include "daemon/record/statement/key-rotation.h"
+#include "daemon/record/verify/verify.h"
+
+static const struct {
+        const char *word;
+        RecordAuditWeight weight;
+} kinds[_RECORD_AUDIT_KIND_MAX] = {
+        [RECORD_AUDIT_REFUSED] = { "record-refused", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_MISSING] = { "records-missing", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_MISPLACED] = { "record-misplaced", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_PREVIOUS] = { "previous-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_ORIGIN] = { "origin-foreign", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_LEAF] = { "leaf-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_CHECKPOINT] = { "checkpoint-refused", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_ROOT] = { "tree-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_ROLLED_BACK] = { "rolled-back", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_REWRITTEN] = { "rewritten", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_ROLL_UP] = { "roll-up-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_RUN] = { "run-differs", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_KEY] = { "key-changed", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_NO_CHECKPOINT] = { "checkpoint-unknown", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_NO_WITNESS] = { "witness-missing", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_WITHHELD] = { "records-withheld", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_NOTHING] = { "nothing-checked", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_UNFINISHED] = { "run-unfinished", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_UNSTARTED] = { "run-unstarted", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_RERUN] = { "passed-after-failed", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_PLAN] = { "plan-differs", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_CHALLENGE] = { "challenge-twice", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_SILENCE] = { "silence", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_CLOCK] = { "clock-backwards", RECORD_AUDIT_ODD },
+};
+
+const char *record_audit_kind_to_string(RecordAuditKind kind) {
+        return kind >= 0 && kind < _RECORD_AUDIT_KIND_MAX ? kinds[kind].word : NULL;
+}
+
+RecordAuditWeight record_audit_kind_weight(RecordAuditKind kind) {
+        return kinds[kind].weight;
+}
+
+/* A list's room doubles when its length is a power of two. */
+static int report_grow(void **list, size_t n, size_t size) {
+        void *grown;
+
+        if (n > 0 && (n & (n - 1)) != 0)
+                return 0;
+        grown = reallocarray(*list, n > 0 ? 2 * n : 1, size);
+        if (!grown)
+                return -ENOMEM;
+        *list = grown;
+        return 0;
+}
+
+char *audit_plain(char *text) {
+        for (char *p = text; *p; p++)
+                if (*p < 0x20 || *p > 0x7e)
+                        *p = '?';
+        return text;
+}
+
+void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64_t last, const char *format, ...) {
+        RecordAuditReport *report = &audit->report;
+        RecordAuditFinding *finding;
+        va_list arguments;
+
+        if (report->n_of_kind[kind]++ >= RECORD_AUDIT_KEPT)
+                return;
+        if (report_grow((void **) &report->findings, report->n_findings, sizeof(*report->findings)) < 0) {
+                audit->error = -ENOMEM;
+                return;
+        }
+        finding = &report->findings[report->n_findings++];
+        *finding = (RecordAuditFinding) { .kind = kind, .first = first, .last = last };
+        va_start(arguments, format);
+        (void) vsnprintf(finding->text, sizeof(finding->text), format, arguments);
+        va_end(arguments);
+        (void) audit_plain(finding->text);
+}
+
+int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
+        _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
+        int r;
+
+        assert(options && options->keyring);
+        assert(ret);
+
+        audit = calloc(1, sizeof(*audit));
+        if (!audit)
+                return -ENOMEM;
+        audit->options = *options;
+        r = audit_checkpoint(audit);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(audit);
+        return 0;
+}
+
+RecordAudit *record_audit_free(RecordAudit *audit) {
+        if (!audit)
+                return NULL;
+        audit_runs_done(audit);
+        free(audit->report.findings);
+        free(audit->report.chips);
+        free(audit);
+        return NULL;
+}
+
+/* {"pruned":{"index":INDEX,"sha256":"ID"}}, as the daemon tells of what it has no more. Nobody has signed it; what follows must fit it. */
+static int take_pruned(RecordAudit *audit, const char *text, size_t n, bool *ret_is_one) {
+        _cleanup_json_ json_t *object = NULL;
+        bool was_torn = audit->is_torn;
+        uint8_t id[DIGEST_BYTES];
+        const json_t *pruned;
+        const char *wrong;
+        uint64_t index;
+        int r;
+
+        *ret_is_one = false;
+        r = json_read(text, n, &object, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? 0 : r;
+        pruned = json_object_get(object, "pruned");
+        if (!json_is_integer(json_object_get(pruned, "index")) || digest_from_hex(text_of(pruned, "sha256"), id) < 0)
+                return 0;
+        index = (uint64_t) json_integer_value(json_object_get(pruned, "index"));
+        if (index >= TREE_SIZE_MAX)
+                return 0;
+
+        *ret_is_one = true;
+        r = audit_spend(audit, n);
+        if (r < 0)
+                return r;
+        r = audit_reach(audit, index);
+        if (r <= 0)
+                return r;
+        r = audit_place(audit, NULL);
+        if (r < 0)
+                return r;
+        if (audit->is_torn && !was_torn)
+                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, index, index, "pruned, and nobody tells its hash: no tree can be made to hold against a checkpoint");
+        audit_gap(audit, index, index + 1);
+        (void) digest_to_hex(id, audit->id);
+        return 0;
+}
+
+/* ---- records ---- */
+
+/* The key that signs this names who signs from the next record on. */
+static int take_rotation(RecordAudit *audit, const AuditRecord *record) {
+        const RecordVerified *verified = record->verified;
+        KeyRotation rotation;
+        int r;
+
+        if (strcmp(verified->entry.type, RECORD_TYPE_ROTATION) != 0)
+                return 0;
+        r = key_rotation_parse(record->predicate, &rotation);
+        if (r < 0)
+                return r;
+        audit->report.n_rotations++;
+        if (strcmp(rotation.old.id, verified->key_id) != 0)
+                audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index, "it ends %s and is signed with %s",
+                           rotation.old.id, verified->key_id);
+        (void) strcpy(audit->successor, rotation.new.id);
+        key_rotation_done(&rotation);
+        return 0;
+}
+
+/* Whoever signs is told by the one who signed before. */
+static void check_key(RecordAudit *audit, const RecordVerified *verified) {
+        const char *due = audit->successor[0] ? audit->successor : audit->key_id;
+
+        if (due[0] && strcmp(due, verified->key_id) != 0)
+                audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index,
+                           audit->successor[0] ? "signed with %s after the log went over to %s" :
+                                                 "signed with %s, which took over from %s without a rotation",
+                           verified->key_id, due);
+        (void) strcpy(audit->key_id, verified->key_id);
+        audit->successor[0] = '\0';
+}
+
+static int check_chain(RecordAudit *audit, const AuditRecord *record) {
+        const RecordVerified *verified = record->verified;
+        const char *previous = text_of(json_object_get(record->predicate, "previous"), "sha256");
+        uint64_t index = verified->entry.index;
+        int r = 0;
+
+        if (!audit->report.origin[0]) {
+                (void) strcpy(audit->report.origin, verified->origin);
+                r = audit_recall(audit, verified->origin);
+        }
+        if (strcmp(audit->report.origin, verified->origin) != 0)
+                audit_find(audit, RECORD_AUDIT_ORIGIN, index, index, "it is of the log %s", verified->origin);
+        if (audit->id[0] && strcmp(audit->id, previous) != 0)
+                audit_find(audit, RECORD_AUDIT_PREVIOUS, index, index, "it follows another record than %" PRIu64, index - 1);
+        check_key(audit, verified);
+        return r;
+}
+
+static int take_verified(RecordAudit *audit, const AuditRecord *record, const TreeHash *leaf) {
+        const RecordEntry *entry = &record->verified->entry;
+        int r;
+
+        audit->report.n_verified++;
+        r = audit_reach(audit, entry->index);
+        if (r <= 0)
+                return r;
+        audit_gap_tell(audit);
+        r = check_chain(audit, record);
+        if (r == 0)
+                r = take_rotation(audit, record);
+        if (r < 0)
+                return r;
+        audit_times_take(audit, record);
+        audit_runs_take(audit, record);
+        (void) strcpy(audit->id, entry->id);
+        return audit_place(audit, leaf);
+}
+
+/* What it says is not to be believed, not even where it belongs; but what follows it names its ID, which needs no key. */
+static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason, const Envelope *envelope, size_t n) {
+        uint64_t index = audit->tree.size;
+        uint8_t id[DIGEST_BYTES];
+        int r;
+
+        r = audit_spend(audit, n);
+        if (r < 0)
+                return r;
+        if (trust == RECORD_REFUSED)
+                audit->report.n_refused++;
+        else
+                audit->report.n_unknown++;
+        audit_find(audit, trust == RECORD_REFUSED ? RECORD_AUDIT_REFUSED : RECORD_AUDIT_UNKNOWN, index, index, "%s", reason);
+        audit->id[0] = '\0';
+        if (envelope->pae && digest_sha256(envelope->pae, envelope->n_pae, id) == 0)
+                (void) digest_to_hex(id, audit->id);
+        audit->key_id[0] = audit->successor[0] = '\0';
+        audit->unseen = index + 1;
+        return audit_place(audit, NULL);
+}
+
+static int take_statement(RecordAudit *audit, const Verification *v, const Envelope *envelope) {
+        const json_t *subject = json_array_get(json_object_get(v->statement, "subject"), 0);
+        const AuditRecord record = {
+                .verified = &v->verified,
+                .predicate = json_object_get(v->statement, "predicate"),
+                .subject = text_of(json_object_get(subject, "digest"), "sha256"),
+        };
+        uint8_t id[DIGEST_BYTES];
+        TreeHash leaf;
+        int r;
+
+        r = digest_from_hex(v->verified.entry.id, id);
+        if (r == 0)
+                r = leaf_hash(&v->key->key, id, envelope->signature, envelope->n_signature, &leaf);
+        return r < 0 ? r : take_verified(audit, &record, &leaf);
+}
+
+int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
+        _cleanup_(verification_done) Verification v = {};
+        _cleanup_(envelope_done) Envelope envelope = {};
+        bool is_pruned = false;
+        const char *wrong;
+        int r;
+
+        assert(audit && text);
+
+        r = envelope_parse(text, n, &envelope, &wrong);
+        if (r == -EBADMSG) {
+                r = take_pruned(audit, text, n, &is_pruned);
+                if (r == 0 && !is_pruned)
+                        r = take_other(audit, RECORD_REFUSED, wrong, &envelope, n);
+        } else if (r == 0) {
+                r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring, .takes_old = true }, &envelope, &v);
+                if (r == 0)
+                        r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
+                                                         take_other(audit, v.trust == RECORD_COMPANION ? RECORD_REFUSED : v.trust,
+                                                                    v.verified.reason, &envelope, n);
+        }
+        return r < 0 ? r : audit->error;
+}
+
+uint64_t record_audit_size(const RecordAudit *audit) {
+        assert(audit);
+        return audit->tree.size;
+}
+
+/* ---- the end ---- */
+
+static void judge_end(RecordAudit *audit) {
+        RecordAuditReport *report = &audit->report;
+
+        if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
+                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, audit->checkpoint.size - 1,
+                           "missing: the log has signed that it has %" PRIu64, audit->checkpoint.size);
+        audit_find_rollback(audit);
+        if (report->n_verified == 0)
+                audit_find(audit, RECORD_AUDIT_NOTHING, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "no record was verified");
+        report->size = audit->tree.size;
+        (void) audit_plain(report->origin);
+        report->verdict = RESULT_PASSED;
+        for (RecordAuditKind kind = 0; kind < _RECORD_AUDIT_KIND_MAX; kind++)
+                if (report->n_of_kind[kind] > 0 && kinds[kind].weight != RECORD_AUDIT_ODD)
+                        report->verdict = result_worst(report->verdict, kinds[kind].weight == RECORD_AUDIT_OPEN ? RESULT_INCONCLUSIVE :
+                                                                                                                  RESULT_FAILED);
+}
+
+int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
+        int r = 0;
+
+        assert(audit && ret);
+
+        /* Leaves behind the last record: what they are of was pruned, or is kept back. */
+        if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
+                r = audit_skip(audit, audit->checkpoint.size);
+        if (r < 0)
+                return r;
+        audit_gap_tell(audit);
+        audit_runs_end(audit);
+        judge_end(audit);
+        r = audit->error < 0 ? audit->error : audit_remember(audit);
+        if (r < 0)
+                return r;
+        *ret = &audit->report;
+        return 0;
+}

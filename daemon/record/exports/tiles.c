@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Tiles
+ *
+ * A log as a folder of static files, c2sp.org/tlog-tiles@v0.1.0, which any web server can serve and any client of such logs read:
+ *
+ *     checkpoint                 the signed note; written last, so that nothing it promises is missing
+ *     tile/L/N[.p/W]             256 hashes of level 8 L of the tree, or the W that there are yet
+ *     tile/entries/N[.p/W]       leaf bodies, each behind its length in two bytes
+ *     records.intoto.jsonl       the envelopes, one line each, in order, or that one was pruned
+ *
+ * Nothing that is there is written again: files appear under their names whole and synced, what is full stays as it is, and lines are
+ * appended. What a run that was cut short has left is taken up by the next one.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "checks/whole-file.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/keys/checkpoint.h"
+#include "daemon/record/keys/leaf.h"
+
+#define TILE_WIDTH  256
+#define TILE_HEIGHT 8 /* levels of the tree in one of tiles */
+#define TILE_LEVELS 7 /* of a tree of TREE_SIZE_MAX leaves */
+#define ENTRY_MAX   UINT16_MAX
+#define LINES       "records.intoto.jsonl"
+#define PATH_BYTES  64
+#define MARK_MAX    256 /* bytes of what stands in place of a pruned record */
+
+typedef struct Tile {
+        uint64_t index;
+        unsigned n;
+        TreeHash hashes[TILE_WIDTH];
+} Tile;
+
+struct RecordTiles {
+        int folder; /* locked */
+        int lines;
+        const RecordKeyring *keyring;
+        char *note;
+        size_t n_note;
+        Checkpoint old; /* what is published there; size 0: nothing */
+        Checkpoint new; /* what `note` says */
+        TreeHash *leaves;
+        uint64_t next_line;   /* the record that is appended next */
+        uint64_t next_record; /* the one that is expected next */
+        Printer entries; /* of the bundle that next_record belongs to */
+        unsigned n_entries;
+        uint64_t n_pruned; /* records that were left out, since there are no envelopes of them */
+};
+
+/* ---- files ---- */
+
+RecordTiles *record_tiles_free(RecordTiles *tiles) {
+        if (!tiles)
+                return NULL;
+        close_fd(tiles->lines);
+        close_fd(tiles->folder);
+        free(tiles->note);
+        free(tiles->leaves);
+        printer_done(&tiles->entries);
+        free(tiles);
+        return NULL;
+}
+
+static int wrong(const char **ret_wrong, const char *sentence) {
+        *ret_wrong = sentence;
+        return -EBADMSG;
+}
+
+static int write_all(int fd, const char *data, size_t n) {
+        while (n > 0) {
+                ssize_t k = write(fd, data, n);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                data += k;
+                n -= (size_t) k;
+        }
+        return 0;
+}
+
+/* At most MAX bytes from OFFSET. How many there are. */
+static ssize_t read_some(int fd, char *data, size_t max, off_t offset) {
+        size_t n = 0;
+
+        while (n < max) {
+                ssize_t k = pread(fd, data + n, max - n, offset + (off_t) n);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (k == 0)
+                        break;
+                n += (size_t) k;
+        }
+        return (ssize_t) n;
+}
+
+/* Folders of PATH that are not there yet. */
+static int make_folders(int folder, const char *path) {
+        char part[PATH_BYTES];
+
+        for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+                (void) snprintf(part, sizeof(part), "%.*s", (int) (slash - path), path);
+                if (mkdirat(folder, part, 0755) < 0 && errno != EEXIST)
+                        return -errno;
+        }
+        return 0;
+}
+
+/* Durable under its name, in folders that are durable when all is synced. */
+static int write_file(int folder, const char *path, const void *data, size_t n) {
+        int r = make_folders(folder, path);
+
+        return r < 0 ? r : whole_file_replace(folder, path, 0644, data, n);
+}
+
+/* What never changes: what is there already must be the same. */
+static int write_once(int folder, const char *path, const void *data, size_t n, const char **ret_wrong) {
+        _cleanup_free_ char *found = NULL;
+        size_t n_found = 0;
+        int r;
+
+        r = whole_file_read(folder, path, n, &found, &n_found);
+        if (r == -ENOENT)
+                return write_file(folder, path, data, n);
+        if (r < 0 && r != -EFBIG && r != -EBADMSG)
+                return r;
+        return r == 0 && n_found == n && memcmp(found, data, n) == 0 ? 0 : wrong(ret_wrong, "a tile there is not that of this log");
+}
+
+/* "tile/0/x001/x234/067.p/17". WIDTH is TILE_WIDTH for one that is full. */
+static void tile_path(const char *level, uint64_t index, unsigned width, char path[static PATH_BYTES]) {
+        uint64_t unit = 1;
+        int n = snprintf(path, PATH_BYTES, "tile/%s/", level);
+
+        while (index / unit >= 1000)
+                unit *= 1000;
+        for (; unit > 1; unit /= 1000)
+                n += snprintf(path + n, PATH_BYTES - (size_t) n, "x%03u/", (unsigned) (index / unit % 1000));
+        n += snprintf(path + n, PATH_BYTES - (size_t) n, "%03u", (unsigned) (index % 1000));
+        if (width < TILE_WIDTH)
+                (void) snprintf(path + n, PATH_BYTES - (size_t) n, ".p/%u", width);
+}
+
+/* ---- opening ---- */
+
+static int open_folder(RecordTiles *tiles, const char *path) {
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        tiles->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (tiles->folder < 0)
+                return -errno;
+        if (flock(tiles->folder, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? -EBUSY : -errno;
+        tiles->lines = openat(tiles->folder, LINES, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+        return tiles->lines < 0 ? -errno : 0;
+}
+
+/* What was published before: of the same log, and no more than there is now. */
+static int read_old(RecordTiles *tiles, const CheckpointPolicy *policy, const char **ret_wrong) {
+        _cleanup_free_ char *text = NULL;
+        CheckpointSeen seen;
+        const char *why;
+        size_t n = 0;
+        int r;
+
+        r = whole_file_read(tiles->folder, "checkpoint", NOTE_MAX, &text, &n);
+        if (r == -ENOENT)
+                return 0;
+        if (r == 0)
+                r = checkpoint_verify(text, n, policy, &tiles->old, &seen, &why);
+        if (r == -EBADMSG || r == -EFBIG)
+                return wrong(ret_wrong, "the checkpoint there is not one of this log");
+        if (r == 0 && tiles->old.size > tiles->new.size)
+                return wrong(ret_wrong, "the log has fewer records than were exported from it: it is an old copy");
+        return r;
+}
+
+int record_tiles_open(const char *path, const char *vkey, const char *note, size_t n, const RecordKeyring *keyring, RecordTiles **ret,
+                      const char **ret_wrong) {
+        _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
+        CheckpointPolicy policy = {};
+        CheckpointSeen seen;
+        int r;
+
+        *ret_wrong = NULL;
+        if (note_key_parse(&policy.log, vkey) < 0 || policy.log.type != NOTE_LOG)
+                return wrong(ret_wrong, "the log's key is none");
+        tiles = malloc(sizeof(*tiles));
+        if (!tiles)
+                return -ENOMEM;
+        *tiles = (RecordTiles) { .folder = -EBADF, .lines = -EBADF, .keyring = keyring, .note = strndup(note, n), .n_note = n };
+        if (!tiles->note)
+                return -ENOMEM;
+        r = checkpoint_verify(note, n, &policy, &tiles->new, &seen, ret_wrong);
+        if (r == 0)
+                r = open_folder(tiles, path);
+        if (r == 0)
+                r = read_old(tiles, &policy, ret_wrong);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(tiles);
+        return 0;
+}
+
+uint64_t record_tiles_size(const RecordTiles *tiles) {
+        return tiles->new.size;
+}
+
+/* ---- the tree ---- */
+
+/* The leaves are those of both checkpoints, or nothing of them is written. */
+static int check_tree(const RecordTiles *tiles, const char **ret_wrong) {
+        TreeHash whole[TREE_LEVELS], old, new;
+        Frontier tree = {};
+        int r = frontier_root(&tree, &old);
+
+        while (r == 0 && tree.size < tiles->new.size) {
+                r = frontier_append(&tree, &tiles->leaves[tree.size], whole);
+                if (r > 0)
+                        r = tree.size == tiles->old.size ? frontier_root(&tree, &old) : 0;
+        }
+        if (r == 0)
+                r = frontier_root(&tree, &new);
+        if (r < 0)
+                return r;
+        if (memcmp(&new, &tiles->new.root, sizeof(new)) != 0)
+                return wrong(ret_wrong, "the log's leaves are not those of its checkpoint");
+        if (tiles->old.size > 0 && memcmp(&old, &tiles->old.root, sizeof(old)) != 0)
+                return wrong(ret_wrong, "the log is not the one that was exported there, grown");
+        return 0;
+}
+
+static int write_tile(const RecordTiles *tiles, unsigned level, const Tile *tile, const char **ret_wrong) {
+        char path[PATH_BYTES], word[4];
+
+        (void) snprintf(word, sizeof(word), "%u", level);
+        tile_path(word, tile->index, tile->n, path);
+        return write_once(tiles->folder, path, tile->hashes, tile->n * sizeof(TreeHash), ret_wrong);
+}
+
+/* A node of every eighth level is a hash of a tile. */
+static int write_tree(const RecordTiles *tiles, Tile levels[static TILE_LEVELS], const char **ret_wrong) {
+        TreeHash whole[TREE_LEVELS];
+        Frontier tree = {};
+        int n, r = 0;
+
+        while (r == 0 && tree.size < tiles->new.size) {
+                n = frontier_append(&tree, &tiles->leaves[tree.size], whole);
+                if (n < 0)
+                        return n;
+                for (unsigned i = 0; r == 0 && i * TILE_HEIGHT < (unsigned) n; i++) {
+                        Tile *tile = &levels[i];
+
+                        tile->hashes[tile->n++] = whole[i * TILE_HEIGHT];
+                        if (tile->n < TILE_WIDTH)
+                                continue;
+                        r = write_tile(tiles, i, tile, ret_wrong);
+                        tile->index++;
+                        tile->n = 0;
+                }
+        }
+        for (unsigned i = 0; r == 0 && i < TILE_LEVELS; i++)
+                if (levels[i].n > 0)
+                        r = write_tile(tiles, i, &levels[i], ret_wrong);
+        return r;
+}
+
+/* ---- the records ---- */
+
+/* Cuts off a line that was not finished, and reads the last one that was. An empty *RET: there is none. */
+static int read_last_line(const RecordTiles *tiles, char **ret, const char **ret_wrong) {
+        const size_t max = 2 * (RECORD_ENVELOPE_MAX + 1); /* one that was not finished, and one before it */
+        off_t size = lseek(tiles->lines, 0, SEEK_END), from = size > (off_t) max ? size - (off_t) max : 0;
+        _cleanup_free_ char *text = malloc(max + 1);
+        char *start, *end;
+        ssize_t n;
+
+        if (!text)
+                return -ENOMEM;
+        n = size < 0 ? -errno : read_some(tiles->lines, text, max, from);
+        if (n < 0)
+                return (int) n;
+        end = memrchr(text, '\n', (size_t) n);
+        if (!end && from > 0)
+                return wrong(ret_wrong, LINES " there is none");
+        if (ftruncate(tiles->lines, end ? from + (end + 1 - text) : 0) < 0)
+                return -errno;
+        start = end ? memrchr(text, '\n', (size_t) (end - text)) : NULL;
+        start = start ? start + 1 : text;
+        *ret = end ? strndup(start, (size_t) (end - start)) : strdup("");
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* {"pruned":{"index":INDEX,"sha256":"ID"}}, which the log tells in place of an envelope that it has no more. */
+static bool is_pruned(const char *line, size_t n, uint64_t *ret_index) {
+        _cleanup_json_ json_t *object = NULL;
+        const json_t *index;
+        const char *why;
+
+        if (n > MARK_MAX || json_read(line, n, &object, &why) < 0)
+                return false;
+        index = json_object_get(json_object_get(object, "pruned"), "index");
+        *ret_index = (uint64_t) json_integer_value(index);
+        return json_is_integer(index) && *ret_index < TREE_SIZE_MAX;
+}
+
+/* The record that the last line is of, by its place in the tree. */
+static int find_line(const RecordTiles *tiles, const char *line, uint64_t *ret) {
+        _cleanup_(leaf_done) Leaf leaf = {};
+        const char *why;
+        int r;
+
+        if (is_pruned(line, strlen(line), ret))
+                return *ret < tiles->new.size ? 0 : -EBADMSG;
+        r = leaf_make(tiles->keyring, line, strlen(line), &leaf, &why);
+        if (r < 0)
+                return r;
+        for (*ret = tiles->new.size; *ret > 0;)
+                if (memcmp(&leaf.hash, &tiles->leaves[--*ret], sizeof(TreeHash)) == 0)
+                        return 0;
+        return -EBADMSG;
+}
+
+static int find_next(RecordTiles *tiles, const char **ret_wrong) {
+        _cleanup_free_ char *line = NULL;
+        uint64_t last = 0;
+        int r;
+
+        r = read_last_line(tiles, &line, ret_wrong);
+        if (r < 0)
+                return r;
+        if (*line) {
+                r = find_line(tiles, line, &last);
+                if (r == -EBADMSG || r == -ENOKEY)
+                        return wrong(ret_wrong, "the last line of " LINES " there is no record of this log");
+                if (r < 0)
+                        return r;
+                tiles->next_line = last + 1;
+        }
+        tiles->next_record = tiles->next_line - tiles->next_line % TILE_WIDTH;
+        return 0;
+}
+
+int record_tiles_tree(RecordTiles *tiles, const void *leaves, size_t n, const char **ret_wrong) {
+        _cleanup_free_ Tile *levels = NULL;
+        int r;
+
+        if (n != tiles->new.size * sizeof(TreeHash))
+                return wrong(ret_wrong, "the log has not told all its leaves");
+        levels = calloc(TILE_LEVELS, sizeof(Tile));
+        tiles->leaves = malloc(n + 1);
+        if (!levels || !tiles->leaves)
+                return -ENOMEM;
+        memcpy(tiles->leaves, leaves, n);
+        r = check_tree(tiles, ret_wrong);
+        if (r == 0)
+                r = find_next(tiles, ret_wrong);
+        return r < 0 ? r : write_tree(tiles, levels, ret_wrong);
+}
+
+uint64_t record_tiles_next(const RecordTiles *tiles) {
+        return tiles->next_record;
+}
+
+uint64_t record_tiles_pruned(const RecordTiles *tiles) {
+        return tiles->n_pruned;
+}
+
+static int write_entries(RecordTiles *tiles, const char **ret_wrong) {
+        char path[PATH_BYTES];
+
+        tile_path("entries", (tiles->next_record - 1) / TILE_WIDTH, tiles->n_entries, path);
+        return tiles->entries.error ?: write_once(tiles->folder, path, tiles->entries.text, tiles->entries.n, ret_wrong);
+}
+
+/* A bundle begins at a multiple of its width, and has no gaps. */
+static int add_entry(RecordTiles *tiles, const Leaf *leaf, const char **ret_wrong) {
+        unsigned place = (unsigned) (tiles->next_record++ % TILE_WIDTH);
+
+        assert(leaf->body.n <= ENTRY_MAX);
+        if (place == 0)
+                tiles->entries.n = tiles->n_entries = 0;
+        if (tiles->n_entries != place)
+                return 0;
+        printer_raw(&tiles->entries, (const uint8_t[]) { (uint8_t) (leaf->body.n >> 8), (uint8_t) leaf->body.n }, 2);
+        printer_raw(&tiles->entries, leaf->body.text, leaf->body.n);
+        return ++tiles->n_entries == TILE_WIDTH ? write_entries(tiles, ret_wrong) : 0;
+}
+
+static int append_line(RecordTiles *tiles, const char *line, size_t n) {
+        int r;
+
+        if (tiles->next_record <= tiles->next_line)
+                return 0;
+        tiles->next_line++;
+        r = write_all(tiles->lines, line, n);
+        return r < 0 ? r : write_all(tiles->lines, "\n", 1);
+}
+
+int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
+        _cleanup_(leaf_done) Leaf leaf = {};
+        uint64_t pruned;
+        int r;
+
+        if (tiles->next_record == tiles->new.size)
+                return wrong(ret_wrong, "there are more records than the checkpoint says");
+        if (is_pruned(line, n, &pruned) && pruned == tiles->next_record) {
+                tiles->n_pruned++;
+                tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
+                tiles->next_record++;
+                return append_line(tiles, line, n);
+        }
+        r = leaf_make(tiles->keyring, line, n, &leaf, ret_wrong);
+        if (r == 0 && memcmp(&leaf.hash, &tiles->leaves[tiles->next_record], sizeof(TreeHash)) != 0)
+                r = wrong(ret_wrong, "it is not the one that the log's tree holds there");
+        /* The last line tells the next run where to begin: what belongs to it is there before. */
+        if (r == 0)
+                r = add_entry(tiles, &leaf, ret_wrong);
+        return r < 0 ? r : append_line(tiles, line, n);
+}
+
+int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong) {
+        unsigned left = (unsigned) (tiles->new.size % TILE_WIDTH);
+        int r = 0;
+
+        if (tiles->next_record != tiles->new.size)
+                return wrong(ret_wrong, "the log has not told all its records");
+        if (left > 0 && tiles->n_entries == left)
+                r = write_entries(tiles, ret_wrong);
+        if (r == 0 && syncfs(tiles->folder) < 0)
+                r = -errno;
+        if (r == 0)
+                r = whole_file_replace(tiles->folder, "checkpoint", 0644, tiles->note, tiles->n_note);
+        return r;
+}

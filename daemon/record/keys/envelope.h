@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Envelope
+ *
+ * DSSE 1.0.2: the pre-authentication encoding (PAE) that is signed, and the JSON object that carries payload
+ * and signature. The record ID is the SHA-256 of the PAE, since envelopes can be written in many ways and
+ * the PAE in one.
+ */
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/record/encode/digest.h"
+#include "daemon/record/encode/printer.h"
+#include "daemon/record/keys/key.h"
+#include "daemon/record/tree/tree.h"
+
+/* Appends "DSSEv1 LEN(type) type LEN(payload) payload" to PAE. */
+void pae_print(Printer *pae, const char *type, const void *payload, size_t n);
+
+/*
+ * The leaf of the log's Merkle tree: a Rekor v2 hashedrekord body, in the one form that RFC 8785 gives it, so that stock Sigstore
+ * verifiers take an inclusion proof. ID: of the record.
+ */
+void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature);
+int leaf_hash(const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature, TreeHash *ret);
+
+/* What an envelope says, nothing of it proven. */
+typedef struct Envelope {
+        char *pae; /* the payload is its tail, and only those bytes are ever handed on */
+        size_t n_pae;
+        size_t payload_offset;
+        char key_id[KEY_ID_MAX]; /* "" without one; what is too long cannot be one of ours and is "" too */
+        uint8_t signature[128];
+        size_t n_signature;
+} Envelope;
+
+void envelope_done(Envelope *envelope);
+
+static inline const char *envelope_payload(const Envelope *envelope, size_t *ret_n) {
+        *ret_n = envelope->n_pae - envelope->payload_offset;
+        return envelope->pae + envelope->payload_offset;
+}
+
+/* -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
+int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong);
+
+/* What the payload says, as json_read(). */
+int envelope_read_payload(const Envelope *envelope, json_t **ret, const char **ret_wrong);
+
+/*
+ * The other way: one line, without its end, always the same for the same PAYLOAD, KEY_ID and SIGNATURE. NULL is as good as "", and so is a KEY_ID that
+ * would need escapes: it cannot be one of ours.
+ */
+void envelope_print(Printer *printer, const char *key_id, const void *payload, size_t n, const void *signature, size_t n_signature);
+
+/* One record, signed. */
+typedef struct Signed {
+        uint8_t id[DIGEST_BYTES];
+        TreeHash leaf; /* of its hashedrekord body */
+        Envelope envelope;
+} Signed;
+
+void signed_done(Signed *record);
+
+/* Signs PAYLOAD of RECORD_PAYLOAD_TYPE. -EMSGSIZE: the envelope would be larger than any reader takes. */
+int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret);

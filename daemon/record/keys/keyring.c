@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/keys/keyring.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/whole-file.h"
+
+RecordKeyring *keyring_new(void) {
+        RecordKeyring *keyring;
+
+        keyring = calloc(1, sizeof(*keyring));
+        if (keyring)
+                keyring->expires_usec = UINT64_MAX;
+        return keyring;
+}
+
+/* The list with room for one more; it doubles. */
+static void *list_grow(void *list, size_t n, size_t size) {
+        return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * size);
+}
+
+int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry) {
+        bool is_there = keyring_find(keyring, entry->key.id), is_full = keyring->n_keys >= KEYRING_KEYS_MAX;
+        KeyringKey *keys;
+
+        keys = is_there || is_full ? NULL : list_grow(keyring->keys, keyring->n_keys, sizeof(KeyringKey));
+        if (!keys) {
+                public_key_done(&entry->key);
+                return is_there ? 0 : is_full ? -E2BIG : -ENOMEM;
+        }
+        keys[keyring->n_keys++] = *entry;
+        keyring->keys = keys;
+        return 0;
+}
+
+int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log) {
+        KeyringLog *logs;
+
+        if (keyring->n_logs >= KEYRING_LOGS_MAX)
+                return -E2BIG;
+        for (size_t i = 0; i < keyring->n_logs; i++)
+                if (strcmp(keyring->logs[i].key.name, log->key.name) == 0 ||
+                    memcmp(keyring->logs[i].key.public, log->key.public, NOTE_PUBLIC_BYTES) == 0)
+                        return -EBADMSG;
+        logs = list_grow(keyring->logs, keyring->n_logs, sizeof(KeyringLog));
+        if (!logs)
+                return -ENOMEM;
+        logs[keyring->n_logs++] = *log;
+        keyring->logs = logs;
+        return 0;
+}
+
+int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness) {
+        if (keyring->n_witnesses == CHECKPOINT_WITNESSES_MAX || witness->key.type != NOTE_WITNESS)
+                return -EBADMSG;
+        for (size_t i = 0; i < keyring->n_witnesses; i++)
+                if (strcmp(keyring->witnesses[i].name, witness->name) == 0 ||
+                    memcmp(keyring->witnesses[i].key.public, witness->key.public, NOTE_PUBLIC_BYTES) == 0)
+                        return -EBADMSG;
+        keyring->witnesses[keyring->n_witnesses++] = *witness;
+        return 0;
+}
+
+/* What an Ed25519 key is of: the tail of its SPKI. NULL: it is no such key, and signs no notes. */
+static const uint8_t *raw_key(const PublicKey *key) {
+        return key->algorithm == RECORD_ED25519 ? key->spki + key->n_spki - NOTE_PUBLIC_BYTES : NULL;
+}
+
+int keyring_check_witnesses(const RecordKeyring *keyring) {
+        for (size_t i = 0; i < keyring->n_witnesses; i++) {
+                const uint8_t *public = keyring->witnesses[i].key.public, *raw;
+
+                for (size_t k = 0; k < keyring->n_logs; k++)
+                        if (memcmp(public, keyring->logs[k].key.public, NOTE_PUBLIC_BYTES) == 0)
+                                return -EBADMSG;
+                for (size_t k = 0; k < keyring->n_keys; k++)
+                        if ((raw = raw_key(&keyring->keys[k].key)) && memcmp(public, raw, NOTE_PUBLIC_BYTES) == 0)
+                                return -EBADMSG;
+        }
+        return 0;
+}
+
+int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold) {
+        Quorum *quorum = &keyring->quorum;
+
+        if (threshold > keyring->n_witnesses || quorum->n_groups == QUORUM_GROUPS_MAX)
+                return -EBADMSG;
+        if (threshold == 0)
+                return 0;
+        quorum->groups[quorum->n_groups] = (QuorumGroup) {
+                .threshold = (unsigned) threshold,
+                .members = (UINT64_C(1) << keyring->n_witnesses) - 1,
+        };
+        quorum->wanted = UINT64_C(1) << (CHECKPOINT_WITNESSES_MAX + quorum->n_groups++);
+        return 0;
+}
+
+static int keyring_add(RecordKeyring *keyring, EVP_PKEY *pkey) {
+        KeyringKey entry = { .until_index = UINT64_MAX };
+        int r;
+
+        r = public_key_init(&entry.key, pkey);
+        return r < 0 ? r : keyring_add_key(keyring, &entry);
+}
+
+/* One block, 1; 0 where there is none any more. */
+static int keyring_read_block(RecordKeyring *keyring, BIO *bio) {
+        char *name = NULL, *header = NULL;
+        EVP_PKEY *pkey = NULL;
+        uint8_t *data = NULL;
+        const uint8_t *der;
+        long n;
+        int r;
+
+        if (PEM_read_bio(bio, &name, &header, &data, &n) != 1)
+                return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE ? 0 : -EBADMSG;
+        der = data;
+        if (strcmp(name, PEM_STRING_PUBLIC) == 0)
+                pkey = d2i_PUBKEY(NULL, &der, n);
+        r = pkey && der == data + n ? keyring_add(keyring, TAKE_PTR(pkey)) : -EBADMSG;
+        EVP_PKEY_free(pkey);
+        OPENSSL_free(name);
+        OPENSSL_free(header);
+        OPENSSL_free(data);
+        return r < 0 ? r : 1;
+}
+
+/*
+ * Reads every PEM block. One that is no public key of ours spoils the file: a key skipped is trust lost
+ * unnoticed.
+ */
+static int keyring_read_blocks(RecordKeyring *keyring, BIO *bio) {
+        int r;
+
+        do
+                r = keyring_read_block(keyring, bio);
+        while (r > 0);
+        return r;
+}
+
+int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[static KEYRING_WRONG_MAX]) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        BIO *bio;
+        int r;
+
+        if (n > KEYRING_FILE_MAX)
+                return -E2BIG;
+        keyring = keyring_new();
+        bio = BIO_new_mem_buf(text, (int) n);
+        if (!keyring || !bio) {
+                (void) BIO_free(bio);
+                return -ENOMEM;
+        }
+
+        ERR_clear_error();
+        r = keyring_read_blocks(keyring, bio);
+        ERR_clear_error();
+        (void) BIO_free(bio);
+        (void) snprintf(wrong, KEYRING_WRONG_MAX, "a PEM block is no public key, Ed25519 or P-256");
+        if (r == 0)
+                r = keyring_read_lines(keyring, text, n, wrong);
+        if (r == 0 && keyring_check_witnesses(keyring) < 0) {
+                (void) snprintf(wrong, KEYRING_WRONG_MAX, "a witness has the key of a log, or of records: it would vouch for itself");
+                r = -EBADMSG;
+        }
+        if (r == 0 && keyring->n_keys + keyring->n_logs + keyring->n_witnesses == 0) {
+                (void) snprintf(wrong, KEYRING_WRONG_MAX, "it holds no public keys in PEM form");
+                r = -EBADMSG;
+        }
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(keyring);
+        return 0;
+}
+
+int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
+        char wrong[KEYRING_WRONG_MAX];
+
+        assert(pem);
+        assert(ret);
+
+        return keyring_parse(pem, n, ret, wrong);
+}
+
+int record_keyring_load(const char *path, RecordKeyring **ret) {
+        _cleanup_free_ char *text = NULL;
+        size_t n = 0;
+        int r;
+
+        assert(path);
+        assert(ret);
+
+        r = whole_file_drain(path, KEYRING_FILE_MAX, &text, &n);
+        return r < 0 ? r : record_keyring_parse(text, n, ret);
+}
+
+RecordKeyring *record_keyring_free(RecordKeyring *keyring) {
+        if (!keyring)
+                return NULL;
+        for (size_t i = 0; i < keyring->n_keys; i++)
+                public_key_done(&keyring->keys[i].key);
+        free(keyring->keys);
+        free(keyring->logs);
+        free(keyring);
+        return NULL;
+}
+
+bool record_keyring_wants_proof(const RecordKeyring *keyring) {
+        assert(keyring);
+        return keyring->n_logs > 0 || keyring->quorum.wanted;
+}
+
+const KeyringKey *keyring_find(const RecordKeyring *keyring, const char *key_id) {
+        for (size_t i = 0; i < keyring->n_keys; i++)
+                if (strcmp(keyring->keys[i].key.id, key_id) == 0)
+                        return &keyring->keys[i];
+        return NULL;
+}
+
+const KeyringLog *keyring_find_log(const RecordKeyring *keyring, const char *origin) {
+        for (size_t i = 0; i < keyring->n_logs; i++)
+                if (strcmp(keyring->logs[i].key.name, origin) == 0)
+                        return &keyring->logs[i];
+        return NULL;
+}
+
+bool keyring_policy(const RecordKeyring *keyring, const char *origin, CheckpointPolicy *ret) {
+        const KeyringLog *log = keyring_find_log(keyring, origin);
+
+        if (!log)
+                return false;
+        ret->log = log->key;
+        ret->n_witnesses = keyring->n_witnesses;
+        for (size_t i = 0; i < keyring->n_witnesses; i++)
+                ret->witnesses[i] = keyring->witnesses[i].key;
+        return true;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Keyring
+ *
+ * Whose word counts: the keys of records, each bound to a producer, a log and the indices it may sign there, and the keys of logs and
+ * witnesses. A text holds public keys in PEM form, which are bound to nothing, and beside them the lines of c2sp.org/tlog-policy:
+ *
+ *     log VKEY [URL]
+ *     witness NAME VKEY [URL]
+ *     group NAME all|any|K NAME…
+ *     quorum NAME|none|K           (K of all witnesses)
+ */
+
+#include "daemon/record/keys/key.h"
+#include "daemon/record/keys/quorum.h"
+#include "daemon/record/record.h"
+
+#define KEYRING_FILE_MAX     (1u << 20)
+#define KEYRING_KEYS_MAX     1024
+#define KEYRING_LOGS_MAX     1024
+#define KEYRING_PRODUCER_MAX 256
+#define KEYRING_URL_MAX      512
+
+typedef struct KeyringKey {
+        PublicKey key;
+        char producer[KEYRING_PRODUCER_MAX]; /* "": any */
+        char origin[RECORD_ORIGIN_MAX];      /* "": of any log */
+        uint64_t from_index, until_index;    /* both may be signed */
+} KeyringKey;
+
+typedef struct KeyringLog {
+        NoteKey key;        /* its name is the origin */
+        uint64_t min_index; /* records before it do not count */
+} KeyringLog;
+
+typedef struct KeyringWitness {
+        char name[NOTE_NAME_MAX]; /* in this keyring, not in notes */
+        NoteKey key;
+        char url[KEYRING_URL_MAX]; /* where logs ask it; "": not told */
+} KeyringWitness;
+
+struct RecordKeyring {
+        uint64_t version;      /* 0: a text, which has none */
+        uint64_t expires_usec; /* UINT64_MAX: never */
+        size_t n_keys;
+        KeyringKey *keys; /* each once */
+        size_t n_logs;
+        KeyringLog *logs; /* each origin once */
+        size_t n_witnesses;
+        KeyringWitness witnesses[CHECKPOINT_WITNESSES_MAX];
+        Quorum quorum;
+};
+
+/* The entry of the key that KEY_ID names, or NULL. A hint for where to look first: it proves nothing. */
+const KeyringKey *keyring_find(const RecordKeyring *keyring, const char *key_id);
+/* The log of an origin, or NULL. */
+const KeyringLog *keyring_find_log(const RecordKeyring *keyring, const char *origin);
+/* Who vouches for the log of an origin. False: nobody, the keyring has no such log. */
+bool keyring_policy(const RecordKeyring *keyring, const char *origin, CheckpointPolicy *ret);
+
+RecordKeyring *keyring_new(void);
+/*
+ * Adds and takes over ENTRY's key, also on failure: 0, also where the same key is there already; -E2BIG, -ENOMEM. Of logs and witnesses it
+ * is -EBADMSG where a name or a key is there already.
+ */
+int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry);
+int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log);
+int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness);
+/* -EBADMSG: a witness has the key of a log or of records, so that whoever writes there would vouch for himself. */
+int keyring_check_witnesses(const RecordKeyring *keyring);
+/* Asks for THRESHOLD of all witnesses there are. -EBADMSG: there are fewer, or no room. */
+int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
+
+#define KEYRING_WRONG_MAX 128 /* bytes of a sentence, with its zero */
+
+/* record_keyring_parse(), and where it says -EBADMSG what is wrong. */
+int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[static KEYRING_WRONG_MAX]);
+/* keyring-text.c: adds what the lines outside of PEM blocks say. -EBADMSG, and what is wrong. */
+int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n, char wrong[static KEYRING_WRONG_MAX]);

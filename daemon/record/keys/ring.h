@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Ring
+ *
+ * The envelope of a keyring that roots vouch for: DSSE 1.0.2 with one signature for each of them.
+ */
+
+#include "daemon/record/encode/printer.h"
+#include "daemon/record/keys/key.h"
+
+#define RING_PAYLOAD_TYPE   "application/vnd.assay.keyring+json"
+#define RING_SIGNATURES_MAX 32
+
+typedef struct RingSignature {
+        char key_id[KEY_ID_MAX]; /* "" without one; proves nothing */
+        uint8_t bytes[KEY_SIGNATURE_MAX];
+        size_t n;
+} RingSignature;
+
+typedef struct Ring {
+        char *pae; /* the payload is its tail */
+        size_t n_pae;
+        size_t payload_offset;
+        size_t n_signatures;
+        RingSignature signatures[RING_SIGNATURES_MAX];
+} Ring;
+
+void ring_done(Ring *ring);
+
+/* -EBADMSG and *ret_wrong (a static sentence): it is none; -ENOMEM. */
+int ring_parse(const char *text, size_t n, Ring *ret, const char **ret_wrong);
+/* A ring of PAYLOAD that nobody has signed. */
+int ring_init(Ring *ring, const void *payload, size_t n);
+/* Signs it, in the place of an earlier signature with the same key. -E2BIG: there are too many. */
+int ring_sign(Ring *ring, const RecordKey *root);
+void ring_print(Printer *printer, const Ring *ring); /* one line, with its end */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Errands: see errand.h. Which there are, and how they are put into the queue. */
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/record/log/errand.h"
+#include "daemon/record/log/log.h"
+
+#define PRUNE_SLICE 512 /* records looked at in one transaction: new ones wait for no more */
+
+/* After a commit in doubt what is really there is looked up before anything else is written. */
+static void close_if(RecordLog *log, bool unknown) {
+        if (unknown)
+                log->store = store_close(log->store);
+}
+
+static int run_cosign(RecordLog *log, Errand *errand) {
+        bool unknown;
+        int r;
+
+        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->note, errand->n, &unknown, &errand->wrong);
+        close_if(log, unknown);
+        if (r == -ENOTUNIQ)
+                writer_fail(log);
+        return r;
+}
+
+static bool is_closing(RecordLog *log) {
+        bool closing;
+
+        (void) pthread_mutex_lock(&log->mutex);
+        closing = log->is_closing;
+        (void) pthread_mutex_unlock(&log->mutex);
+        return closing;
+}
+
+/* Never the last record, nor those that the tables are worked out from: they are checked when the log is opened. */
+static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
+        uint64_t last = log->head.tree.size > log->held ? log->held : log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
+        int r = errand->lived_usec > 0 ? store_lived(log->store, errand->lived_usec, &end) : 0;
+
+        if (r == 0)
+                *ret = end < last ? end : last;
+        return r;
+}
+
+static int run_prune(RecordLog *log, Errand *errand) {
+        uint64_t end = errand->first + PRUNE_SLICE, n = 0;
+        bool unknown = false;
+        int r;
+
+        r = errand->end == 0 ? find_end(log, errand, &errand->end) : 0;
+        if (r < 0 || errand->first >= errand->end || is_closing(log))
+                return r;
+        r = store_prune(log->store, errand->first, end < errand->end ? end : errand->end, errand->before_usec, &n, &unknown);
+        close_if(log, unknown);
+        if (r < 0)
+                return r;
+        errand->n_pruned += n;
+        errand->first = end;
+        return 1;
+}
+
+static int queue_errand(RecordLog *log, const Errand *errand, const char *note, uint64_t ticket) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        int r;
+
+        r = draft_nothing(&group);
+        if (r < 0)
+                return r;
+        group->errand = malloc(sizeof(*errand) + errand->n);
+        if (!group->errand)
+                return -ENOMEM;
+        *group->errand = *errand;
+        memcpy(group->errand->note, note, errand->n);
+        return queue_put(log, TAKE_PTR(group), ticket);
+}
+
+int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticket) {
+        const Errand errand = { .run = run_cosign, .n = n };
+
+        assert(log && note);
+        return n > NOTE_MAX ? -E2BIG : queue_errand(log, &errand, note, ticket);
+}
+
+int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket) {
+        const Errand errand = { .run = run_prune, .before_usec = before_usec, .lived_usec = lived_usec };
+
+        assert(log);
+        return queue_errand(log, &errand, "", ticket);
+}

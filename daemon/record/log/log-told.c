@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What was just committed, for who tells of it. That these are the bytes which were signed follows from the ID that the writer gave them: no signature
+ * is looked at again and no verdict judged again, since others wait for the event loop.
+ */
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/record/encode/json.h"
+#include "daemon/record/log/log.h"
+#include "daemon/record/statement/reason.h"
+
+/* The payload of ENTRY's record: its own, whatever stands in the store by now. */
+static int read_payload(RecordLog *log, const RecordEntry *entry, Envelope *ret) {
+        _cleanup_free_ char *text = NULL;
+        uint8_t id[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+        const char *wrong;
+        size_t n;
+        int r;
+
+        r = reader_envelope(&log->reader, entry->index, &text, &n, id);
+        if (r == 0)
+                r = envelope_parse(text, n, ret, &wrong);
+        if (r == 0)
+                r = digest_sha256(ret->pae, ret->n_pae, id);
+        if (r < 0)
+                return r == -ENOENT ? -EBADMSG : r;
+        return strcmp(digest_to_hex(id, hex), entry->id) == 0 ? 0 : -EBADMSG;
+}
+
+int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {
+        _cleanup_(record_told_done) RecordTold told = {};
+        _cleanup_(envelope_done) Envelope envelope = {};
+        const char *wrong;
+        int r;
+
+        assert(log && entry && ret);
+
+        r = read_payload(log, entry, &envelope);
+        if (r == 0)
+                r = envelope_read_payload(&envelope, &told.statement, &wrong);
+        if (r == 0)
+                r = reason_of(told.statement, entry->type, &told.reason);
+        if (r < 0)
+                return r;
+        *ret = told;
+        told = (RecordTold) {};
+        return 0;
+}
+
+void record_told_done(RecordTold *told) {
+        json_decref(told->statement);
+        free(told->reason);
+        *told = (RecordTold) {};
+}

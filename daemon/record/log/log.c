@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/log/log.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define QUEUE_DEFAULT 256
+
+/*
+ * One writer at a time. A lock of this process, not of the open file (flock): that one a worker being started
+ * would hold until it has become another program, and a daemon killed at that moment could not start again.
+ * It is not on the database itself, whose own locks closing a descriptor would drop.
+ */
+static int lock_log(RecordLog *log) {
+        const struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+        _cleanup_free_ char *path = NULL;
+
+        if (asprintf(&path, "%s.lock", log->path) < 0)
+                return -ENOMEM;
+        log->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+        if (log->lock_fd < 0)
+                return -errno;
+        if (fcntl(log->lock_fd, F_SETLK, &whole) < 0)
+                return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+        return 0;
+}
+
+static int open_stores(RecordLog *log, char **ret_wrong) {
+        uint64_t published = 0;
+        Store *store;
+        int r;
+
+        r = store_open(log->path, log->station.origin, &log->store, ret_wrong);
+        if (r < 0)
+                return r;
+        r = store_head(log->store, &log->head);
+        if (r < 0) {
+                if (r == -EBADMSG && !*ret_wrong)
+                        *ret_wrong = strdup("the log has a gap");
+                return r;
+        }
+        atomic_store(&log->size, log->head.tree.size);
+        r = store_check_tree(log->store, log->head.tree.size);
+        if (r < 0) {
+                if (r == -EBADMSG)
+                        *ret_wrong = strdup("its tree does not follow from its leaves: hashes were changed. Put the newest backup back");
+                return r;
+        }
+        r = store_open(log->path, log->station.origin, &store, ret_wrong);
+        if (r < 0)
+                return r;
+        reader_init(&log->reader, store);
+        r = log_read_keys(log, ret_wrong);
+        if (r == 0)
+                r = log_check_last(log, ret_wrong);
+        if (r == 0)
+                r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
+        if (r == 0)
+                atomic_store(&log->published, published);
+        return r < 0 ? r : log_check_tables(log, ret_wrong);
+}
+
+/* Signals belong to the event loop's thread. */
+static int start_writer(RecordLog *log) {
+        sigset_t all, before;
+        int r;
+
+        (void) sigfillset(&all);
+        (void) pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&log->writer, NULL, writer_main, log);
+        (void) pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (r != 0)
+                return -r;
+        (void) pthread_setname_np(log->writer, "records");
+        log->is_running = true;
+        return 0;
+}
+
+/* The writer waits for moments of the clock that nobody sets. */
+static void init_wake(pthread_cond_t *wake) {
+        pthread_condattr_t attributes;
+
+        (void) pthread_condattr_init(&attributes);
+        (void) pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void) pthread_cond_init(wake, &attributes);
+        (void) pthread_condattr_destroy(&attributes);
+}
+
+static RecordLog *log_new(const RecordLogOptions *options) {
+        RecordLog *log;
+
+        log = calloc(1, sizeof(*log));
+        if (!log)
+                return NULL;
+        log->key = options->key;
+        log->queue_max = options->queue_max ?: QUEUE_DEFAULT;
+        log->lock_fd = log->event_fd = -EBADF;
+        log->queued_end = &log->queued;
+        log->done_end = &log->done;
+        (void) pthread_mutex_init(&log->mutex, NULL);
+        init_wake(&log->wake);
+        return log;
+}
+
+/* What stands in every record must not be what a reader refuses. */
+static bool options_are_valid(const RecordLogOptions *options) {
+        const char *origin = options->origin;
+        uint8_t digest[DIGEST_BYTES];
+
+        return *origin && strlen(origin) < RECORD_ORIGIN_MAX &&
+               !strpbrk(origin, " +\n") && *options->producer &&
+               (!options->scanner_sha256 || digest_from_hex(options->scanner_sha256, digest) == 0);
+}
+
+int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error) {
+        _cleanup_(record_log_freep) RecordLog *log = NULL;
+        _cleanup_free_ char *wrong = NULL;
+        int r;
+
+        assert(options && options->path && options->origin && options->producer && options->version &&
+               options->key);
+        assert(ret);
+
+        log = log_new(options);
+        if (!log) {
+                (void) record_key_free(options->key);
+                (void) record_key_free(options->log_key);
+                return -ENOMEM;
+        }
+        r = publisher_init(&log->publisher, options, &wrong);
+        if (r == 0 && !options_are_valid(options))
+                r = -EINVAL;
+        if (r < 0) {
+                if (ret_error)
+                        *ret_error = TAKE_PTR(wrong);
+                return r;
+        }
+        log->path = strdup(options->path);
+        log->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (!log->path || log->event_fd < 0)
+                return log->path ? -errno : -ENOMEM;
+
+        r = station_init(&log->station, options);
+        if (r == 0)
+                r = lock_log(log);
+        if (r == 0)
+                r = open_stores(log, &wrong);
+        if (r == 0)
+                r = start_writer(log);
+        if (ret_error)
+                *ret_error = TAKE_PTR(wrong);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(log);
+        return 0;
+}
+
+static void drop_groups(DraftGroup *group) {
+        while (group) {
+                DraftGroup *next = group->next;
+
+                (void) draft_group_free(group);
+                group = next;
+        }
+}
+
+RecordLog *record_log_free(RecordLog *log) {
+        if (!log)
+                return NULL;
+        if (log->is_running) {
+                (void) pthread_mutex_lock(&log->mutex);
+                log->is_closing = true;
+                (void) pthread_cond_signal(&log->wake);
+                (void) pthread_mutex_unlock(&log->mutex);
+                (void) pthread_join(log->writer, NULL);
+        }
+        drop_groups(log->queued);
+        drop_groups(log->kept);
+        drop_groups(log->done);
+        if (log->reader.store)
+                reader_done(&log->reader);
+        (void) store_close(log->store);
+        station_done(&log->station);
+        publisher_done(&log->publisher);
+        (void) record_keyring_free(log->keyring);
+        (void) record_key_free(log->key);
+        (void) close_fd(log->event_fd);
+        (void) close_fd(log->lock_fd);
+        (void) pthread_cond_destroy(&log->wake);
+        (void) pthread_mutex_destroy(&log->mutex);
+        free(log->path);
+        free(log);
+        return NULL;
+}
+
+/* ---- the event loop's side ---- */
+
+static int queue_room(RecordLog *log) {
+        int r = 0;
+
+        (void) pthread_mutex_lock(&log->mutex);
+        if (log->has_failed)
+                r = -EIO;
+        else if (log->n_groups >= log->queue_max)
+                r = -EAGAIN;
+        else
+                log->n_groups++;
+        (void) pthread_mutex_unlock(&log->mutex);
+        return r;
+}
+
+static void queue_group(RecordLog *log, DraftGroup *group, int error, uint64_t ticket) {
+        (void) pthread_mutex_lock(&log->mutex);
+        if (error < 0)
+                log->n_groups--;
+        else {
+                group->ticket = ticket;
+                *log->queued_end = group;
+                log->queued_end = &group->next;
+                (void) pthread_cond_signal(&log->wake);
+        }
+        (void) pthread_mutex_unlock(&log->mutex);
+}
+
+int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket) {
+        int r;
+
+        r = queue_room(log);
+        if (r < 0)
+                (void) draft_group_free(group);
+        else
+                queue_group(log, group, 0, ticket);
+        return r;
+}
+
+int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket) {
+        DraftGroup *group = NULL;
+        int r;
+
+        assert(log && run && server);
+
+        r = queue_room(log);
+        if (r < 0)
+                return r;
+        r = draft_start(&log->station, run, server, &group);
+        queue_group(log, group, r, ticket);
+        return r;
+}
+
+static int queue_scan(RecordLog *log, const RecordScan *scan, bool is_kept, uint64_t ticket) {
+        DraftGroup *group = NULL;
+        int r;
+
+        assert(log && scan);
+
+        r = queue_room(log);
+        if (r < 0)
+                return r;
+        r = draft_scan(&log->station, scan, &group);
+        if (r == 0)
+                group->is_kept = is_kept;
+        queue_group(log, group, r, ticket);
+        return r;
+}
+
+int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
+        return queue_scan(log, scan, false, ticket);
+}
+
+int record_log_scan_kept(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
+        return queue_scan(log, scan, true, ticket);
+}
+
+int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket) {
+        DraftGroup *group = NULL;
+        int r;
+
+        assert(log);
+
+        r = queue_room(log);
+        if (r < 0)
+                return r;
+        r = draft_heartbeat(&log->station, cause, &group);
+        queue_group(log, group, r, ticket);
+        return r;
+}
+
+int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket) {
+        _cleanup_(public_key_done) PublicKey key = {};
+        DraftGroup *group = NULL;
+        int r;
+
+        assert(log && public_pem);
+
+        r = public_key_from_pem(&key, public_pem, strlen(public_pem));
+        if (r < 0)
+                return r == -EBADMSG ? -EINVAL : r;
+        if (keyring_find(log->keyring, key.id))
+                return -EEXIST;
+        /* With that the log could never be opened again. */
+        if (log->publisher.key && strcmp(record_key_id(log->publisher.key), key.id) == 0)
+                return -EEXIST;
+        r = queue_room(log);
+        if (r < 0)
+                return r;
+        r = draft_rotation(&log->station, key_public(log->key), &key, &group);
+        queue_group(log, group, r, ticket);
+        return r;
+}
+
+int record_log_fd(const RecordLog *log) {
+        assert(log);
+        return log->event_fd;
+}
+
+int record_log_next(RecordLog *log, RecordOutcome *ret) {
+        DraftGroup *group;
+        uint64_t counter;
+
+        assert(log && ret);
+
+        (void) pthread_mutex_lock(&log->mutex);
+        group = log->done;
+        if (group) {
+                log->done = group->next;
+                log->n_groups--;
+        }
+        if (!log->done) {
+                log->done_end = &log->done;
+                (void) !read(log->event_fd, &counter, sizeof(counter));
+        }
+        (void) pthread_mutex_unlock(&log->mutex);
+        if (!group)
+                return -EAGAIN;
+
+        *ret = (RecordOutcome) {
+                .ticket = group->ticket,
+                .error = group->error,
+                .is_kept = group->is_remark,
+                .n_entries = group->error == 0 ? group->n_drafts : 0,
+                .entries = group->error == 0 ? TAKE_PTR(group->entries) : NULL,
+                .wrong = group->errand ? group->errand->wrong : NULL,
+                .n_pruned = group->errand ? group->errand->n_pruned : 0,
+        };
+        (void) draft_group_free(group);
+        return 0;
+}
+
+void record_outcome_done(RecordOutcome *outcome) {
+        free(outcome->entries);
+        *outcome = (RecordOutcome) {};
+}
+
+/* ---- reading ---- */
+
+uint64_t record_log_size(RecordLog *log) {
+        assert(log);
+        return atomic_load(&log->size);
+}
+
+bool record_log_has_failed(RecordLog *log) {
+        bool has_failed;
+
+        assert(log);
+
+        (void) pthread_mutex_lock(&log->mutex);
+        has_failed = log->has_failed;
+        (void) pthread_mutex_unlock(&log->mutex);
+        return has_failed;
+}
+
+const char *record_log_key_id(const RecordLog *log) {
+        assert(log);
+        return record_key_id(log->key);
+}
+
+int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
+        assert(log && subject && ret);
+        return reader_newest(&log->reader, subject, plan, ret);
+}
+
+int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret) {
+        assert(log && subject && ret);
+        return reader_newest_before(&log->reader, subject, before, ret);
+}
+
+int record_log_whole_before(RecordLog *log, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret) {
+        assert(log && subject && ret);
+        return reader_whole_before(&log->reader, subject, plan, before, ret);
+}
+
+int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
+        assert(log && chip && ret);
+        return reader_failure(&log->reader, chip, ret);
+}
+
+int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_free_ char *envelope = NULL;
+        uint8_t id[DIGEST_BYTES];
+        RecordTrust trust;
+        size_t n;
+        int r;
+
+        r = reader_envelope(&log->reader, index, &envelope, &n, id);
+        if (r < 0)
+                return r == -ENOENT ? -EBADMSG : r;
+        r = record_verify(log->keyring, envelope, n, &trust, &verified);
+        if (r < 0)
+                return r;
+        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0)
+                return -EBADMSG;
+        *ret = verified;
+        verified = (RecordVerified) {};
+        return 0;
+}
+
+int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        int r;
+
+        assert(log && subject && entry && ret);
+
+        r = log_read_record(log, entry->index, &verified);
+        if (r < 0)
+                return r;
+        /* The table that led here proves nothing; the record must be the one that was asked for. */
+        if (!location_equal(&verified.entry.subject, subject) || strcmp(verified.entry.plan, entry->plan) != 0 ||
+            !record_is_verdict(&verified.entry))
+                return -EBADMSG;
+        *ret = verified;
+        verified = (RecordVerified) {};
+        return 0;
+}
+
+int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
+        char key[STORE_PLAN_MAX];
+        RecordEntry entry;
+        int r;
+
+        assert(log && subject && plan && ret);
+
+        if (snprintf(key, sizeof(key), "%s" STORE_REGIONS, plan) >= (int) sizeof(key))
+                return -ENOENT;
+        r = reader_newest(&log->reader, subject, key, &entry);
+        if (r < 0)
+                return r;
+        if (strcmp(entry.plan, plan) != 0)
+                return -EBADMSG;
+        return record_log_verified(log, subject, &entry, ret);
+}
+
+int record_log_identity(RecordLog *log, const char *sha256, char **ret) {
+        uint8_t digest[DIGEST_BYTES];
+
+        assert(log && sha256 && ret);
+
+        if (digest_from_hex(sha256, digest) < 0)
+                return -EINVAL;
+        return reader_identity(&log->reader, digest, ret);
+}
+
+int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd) {
+        uint64_t size;
+
+        assert(log);
+
+        size = record_log_size(log);
+        if (first >= size)
+                return -ERANGE;
+        return reader_export(&log->reader, first, count < size - first ? first + count : size, fd);
+}
+
+static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, RecordEntry *ret) {
+        int r;
+
+        assert(log && cursor && ret);
+
+        r = reader_entry_behind(&log->reader, which, *cursor, ret);
+        if (r == 0)
+                *cursor = ret->index + 1;
+        return r;
+}
+
+int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_UNFINISHED, cursor, ret);
+}
+
+int record_log_next_start(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_NEXT_START, cursor, ret);
+}
+
+int record_log_next_verdict(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_NEXT_VERDICT, cursor, ret);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Log
+ *
+ * The one writer's state, the queue into it and the outcomes out of it. The thread (writer.c) owns store and
+ * key; what the two sides share is under the mutex, so that no fsync is ever waited for on the event loop.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "daemon/record/keys/keyring.h"
+#include "daemon/record/log/errand.h"
+#include "daemon/record/log/publisher.h"
+#include "daemon/record/statement/statement.h"
+#include "daemon/record/store/reader.h"
+
+struct RecordLog {
+        /* set at opening */
+        char *path;
+        RecordKey *key;
+        RecordKeyring *keyring; /* of that key, and of those that signed before it, each up to where it named the next */
+        Station station;
+        size_t queue_max;
+        int lock_fd, event_fd;
+        Reader reader;
+        pthread_t writer;
+        bool is_running;
+
+        /* the writer's own */
+        Store *store; /* NULL after an error that left it open what is on disk */
+        Head head;    /* as far as is committed */
+        uint64_t held; /* from this record on the tables are worked out again at the next opening: no envelope of these may go */
+        StoreForm form; /* by which the tables are written from there on */
+        Publisher publisher;
+        DraftGroup *kept; /* what could not be committed and is tried again, the oldest first */
+        uint64_t kept_due_usec; /* CLOCK_MONOTONIC */
+        Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
+
+        /* for everyone */
+        atomic_uint_least64_t size;      /* of the tree */
+        atomic_uint_least64_t published; /* of the newest checkpoint that was told */
+        atomic_int publishing;           /* what the last attempt came to */
+
+        /* under the mutex */
+        pthread_mutex_t mutex;
+        pthread_cond_t wake;
+        DraftGroup *queued, **queued_end;
+        DraftGroup *done, **done_end;
+        size_t n_groups; /* in the queue, in work, or with an outcome not yet taken */
+        bool is_closing;
+        bool has_failed; /* what is on disk is not what was committed: nothing is signed any more */
+};
+
+/* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
+int log_read_keys(RecordLog *log, char **ret_wrong);
+
+/* The envelope of a record that is never pruned, as reader_envelope(). -EBADMSG: it is not there, or is longer than any. */
+int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
+
+/* log-check.c: record INDEX, verified. -EBADMSG and *ret_wrong (malloc'd): it is not ours, or does not stand where it says. */
+int log_check_record(RecordLog *log, uint64_t index, RecordVerified *ret, char **ret_wrong);
+/* The same of the last one, behind which more is to be signed. */
+int log_check_last(RecordLog *log, char **ret_wrong);
+
+/*
+ * log-tables.c: what tells which records are the newest, where failures stand and which runs are open, held against the records. -EBADMSG and *ret_wrong
+ * (malloc'd): somebody else changed it. 0, and *ret_wrong may hold a remark: nothing vouches for it yet. In the writer's thread, or before there is one.
+ */
+int log_check_tables(RecordLog *log, char **ret_wrong);
+/* Whether another program has written into the database since, in a way that these tables do not stand. -EBADMSG: in such a way. */
+int log_check_changes(RecordLog *log);
+
+/* Record INDEX of this log, read and verified, whatever its type. -EBADMSG, -ENODATA: pruned. */
+int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);
+
+/* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
+int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket);
+
+/* ---- writer.c for writer-kept.c ---- */
+
+/* After a commit in doubt: what is really there. 0, -errno: not yet to be told; -EBADMSG: nothing that this log has written. */
+int writer_reopen(RecordLog *log);
+/* Signs and commits GROUPS, of N_RECORDS together. Each has its error then. */
+void writer_write(RecordLog *log, DraftGroup *groups, size_t n_records);
+/* Hands what became of GROUPS to the event loop. */
+void writer_deliver(RecordLog *log, DraftGroup *groups);
+
+/* ---- writer-kept.c: what is kept until it is committed ---- */
+
+/* Keeps those of GROUPS that are to be kept and were not committed, and tells why. Returns the others. */
+DraftGroup *writer_keep(RecordLog *log, DraftGroup *groups);
+/* What the commit in doubt came to, for those that are kept. */
+void writer_settle_kept(RecordLog *log, bool is_committed);
+/* Tries again what is due, or all. */
+void writer_try_kept(RecordLog *log, bool is_last);
+/* When that is due, CLOCK_MONOTONIC; UINT64_MAX: nothing is kept. */
+uint64_t writer_kept_due(const RecordLog *log);
+
+/* From here on nothing is signed. In the writer's thread. */
+void writer_fail(RecordLog *log);
+/* The writer thread: signs and commits what is queued until the log closes. */
+void *writer_main(void *log);

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "daemon/record/encode/timestamp.h"
+#include "daemon/record/statement/statement.h"
+
+/* What a verdict is in the words of a record: in-toto's result beside OCP's status. */
+static const struct {
+        const char *status, *result;
+} step_words[_VERDICT_MAX] = {
+        [VERDICT_PASSED]  = { "COMPLETE", "PASSED"       },
+        [VERDICT_WARNED]  = { "COMPLETE", "WARNED"       },
+        [VERDICT_FAILED]  = { "COMPLETE", "FAILED"       },
+        [VERDICT_SKIPPED] = { "SKIP",     "INCONCLUSIVE" },
+        [VERDICT_ERROR]   = { "ERROR",    "INCONCLUSIVE" },
+};
+
+/* The component types of OCP Test & Validation. */
+static const char *component_type(LocationKind kind) {
+        switch (kind) {
+        case LOCATION_CHIP:
+                return "ASIC";
+        case LOCATION_HBM:
+        case LOCATION_CHANNEL:
+        case LOCATION_PSEUDO_CHANNEL:
+        case LOCATION_SID:
+        case LOCATION_BANK_GROUP:
+        case LOCATION_BANK:
+        case LOCATION_DIE:
+        case LOCATION_CORE:
+                return "ASIC-SUBSYSTEM";
+        case LOCATION_DQ:
+        case LOCATION_LINK:
+        case LOCATION_LANE:
+        case LOCATION_PATH:
+                return "BUS";
+        case LOCATION_SUBARRAY:
+        case LOCATION_ROW:
+        case LOCATION_SUB_WORDLINE:
+        case LOCATION_COLUMN:
+        case LOCATION_BIT:
+        case LOCATION_PE:
+        case LOCATION_PSUM:
+        case LOCATION_PSUM_PARTITION:
+        case LOCATION_SBUF:
+        case LOCATION_SBUF_PARTITION:
+        case LOCATION_SRAM_ROW:
+        case LOCATION_SRAM_BIT:
+        case LOCATION_VECTOR:
+        case LOCATION_SCALAR:
+        case LOCATION_GPSIMD:
+        case LOCATION_ENGINE_LANE:
+        case LOCATION_SPARSE:
+        case LOCATION_SPARSE_ROW:
+        case LOCATION_SPARSE_SLOT:
+                return "FUNCTION";
+        case LOCATION_NIC:
+                return "CONNECTOR";
+        case LOCATION_SERVER:
+        case _LOCATION_KIND_MAX:
+        case _LOCATION_KIND_INVALID:
+                break;
+        }
+        return "UNSPECIFIED";
+}
+
+void print_where(Printer *printer, const Location *where) {
+        char path[LOCATION_STRING_MAX];
+        const char *slash;
+
+        (void) location_format(where, path);
+        slash = strrchr(path, '/');
+        printer_key(printer, "component");
+        printer_open(printer, '{');
+        printer_member(printer, "name", slash ? slash + 1 : path);
+        printer_member(printer, "type", component_type(location_kind(where)));
+        printer_member(printer, "location", path);
+        printer_close(printer, '}');
+}
+
+/* A value that is no number is an error of the step (below) and cannot stand here. */
+static void print_measurement(Printer *printer, const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
+        double limit = measurement->limit;
+
+        printer_open(printer, '{');
+        printer_member(printer, "name", measurement->name);
+        printer_member_number(printer, "value", measurement->value);
+        printer_member_always(printer, "unit",
+                              measurement->unit && *measurement->unit ? measurement->unit : "1");
+        if (measurement->limit_type != LIMIT_NONE) {
+                printer_key(printer, "limits");
+                printer_open(printer, '[');
+                printer_open(printer, '{');
+                printer_member(printer, "type", limit_type_to_string(measurement->limit_type));
+                printer_member_number(printer, "value", limit);
+                printer_close(printer, '}');
+                printer_close(printer, ']');
+                printer_member(printer, "result",
+                               limit_holds(measurement->limit_type, measurement->value, limit) ? "PASSED"
+                                                                                               : "FAILED");
+        }
+        if (measurement->series.statistic != STATISTIC_NONE) {
+                printer_member(printer, "statistic", statistic_to_string(measurement->series.statistic));
+                printer_member_unsigned(printer, "count", measurement->series.count);
+        }
+        if (reach_is_count(step, measurement, unit)) {
+                printer_key(printer, "isCoverage");
+                printer_bool(printer, true);
+        }
+        /* Most are of the subject itself, which need not be said again. */
+        if (!location_equal(&measurement->where, unit))
+                print_where(printer, &measurement->where);
+        printer_close(printer, '}');
+}
+
+bool measurement_is_printable(const RecordMeasurement *measurement) {
+        return isfinite(measurement->value) &&
+               (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
+}
+
+void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit) {
+        size_t n_measurements = 0;
+
+        for (size_t k = 0; k < n; k++)
+                n_measurements += steps[k].n_measurements;
+        if (n_measurements == 0)
+                return;
+
+        printer_key(printer, "measurements");
+        printer_open(printer, '[');
+        for (size_t k = 0; k < n; k++)
+                for (size_t i = 0; i < steps[k].n_measurements; i++)
+                        if (measurement_is_printable(&steps[k].measurements[i]))
+                                print_measurement(printer, &steps[k], &steps[k].measurements[i], unit);
+        printer_close(printer, ']');
+}
+
+static void print_error(Printer *printer, const char *symptom, const char *message) {
+        printer_open(printer, '{');
+        printer_member(printer, "symptom", symptom);
+        printer_member(printer, "message", message);
+        printer_close(printer, '}');
+}
+
+/* What kept the step from judging, and values that are none. */
+static void print_errors(Printer *printer, const RecordStep *step) {
+        size_t n = step->verdict == VERDICT_ERROR;
+
+        for (size_t i = 0; i < step->n_measurements; i++)
+                n += !measurement_is_printable(&step->measurements[i]);
+        if (n == 0)
+                return;
+
+        printer_key(printer, "errors");
+        printer_open(printer, '[');
+        if (step->verdict == VERDICT_ERROR)
+                print_error(printer, reason_to_string(step->reason), step->message);
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (!measurement_is_printable(&step->measurements[i]))
+                        print_error(printer, "not-a-number", step->measurements[i].name);
+        printer_close(printer, ']');
+}
+
+/* STEP: its name, NULL where the diagnosis stands in it. */
+static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis, const char *step) {
+        printer_open(printer, '{');
+        printer_member(printer, "step", step);
+        printer_member(printer, "verdict", diagnosis->code);
+        printer_member(printer, "type", severity_to_ocp(diagnosis->severity));
+        print_where(printer, &diagnosis->where);
+        printer_member(printer, "message", diagnosis->message);
+        printer_member_unsigned(printer, "reproduced", diagnosis->reproduced);
+        printer_member_unsigned(printer, "runs", diagnosis->runs);
+        printer_key(printer, "annotations");
+        printer_open(printer, '{');
+        printer_member(printer, "action", diagnosis->action);
+        printer_member(printer, "address", diagnosis->address);
+        printer_member(printer, "expected", diagnosis->expected);
+        printer_member(printer, "actual", diagnosis->actual);
+        printer_member(printer, "farEnd", diagnosis->far_end);
+        printer_member(printer, "replaceable", diagnosis->replaceable);
+        if (isfinite(diagnosis->count) && diagnosis->count >= 0)
+                printer_member_number(printer, "count", diagnosis->count);
+        if (isfinite(diagnosis->confidence) && diagnosis->confidence >= 0)
+                printer_member_number(printer, "confidence", diagnosis->confidence);
+        printer_close(printer, '}');
+        printer_close(printer, '}');
+}
+
+void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool named) {
+        size_t n_diagnoses = 0;
+
+        for (size_t k = 0; k < n; k++)
+                n_diagnoses += steps[k].n_diagnoses;
+        if (n_diagnoses == 0)
+                return;
+
+        printer_key(printer, "diagnoses");
+        printer_open(printer, '[');
+        for (size_t k = 0; k < n; k++)
+                for (size_t i = 0; i < steps[k].n_diagnoses; i++)
+                        print_diagnosis(printer, &steps[k].diagnoses[i], named ? steps[k].name : NULL);
+        printer_close(printer, ']');
+}
+
+static void print_regions(Printer *printer, const RecordRegions *regions) {
+        printer_key(printer, "regions");
+        printer_open(printer, '{');
+        printer_member(printer, "partition", regions->partition);
+        printer_member_unsigned(printer, "total", regions->total);
+        printer_member_unsigned(printer, "position", regions->position);
+        timestamp_print(printer, "since", regions->since_usec);
+        printer_member_always(printer, "occupied", regions->occupied);
+        printer_member(printer, "unproven", regions->unproven);
+        printer_member(printer, "because", regions->because);
+        printer_member(printer, "altered", regions->altered);
+        printer_member(printer, "suspicious", regions->suspicious);
+        printer_member(printer, "joined", regions->joined);
+        printer_member(printer, "together", regions->together);
+        printer_member_always(printer, "failed", regions->failed);
+        printer_key(printer, "tested");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < regions->n_tests; i++) {
+                printer_open(printer, '{');
+                timestamp_print(printer, "on", regions->tests[i].usec);
+                printer_member(printer, "run", regions->tests[i].run);
+                printer_member(printer, "regions", regions->tests[i].regions);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+        printer_close(printer, '}');
+}
+
+static void print_step(Printer *printer, const RecordStep *step, size_t i, const Location *unit) {
+        printer_open(printer, '{');
+        printer_member_digits(printer, "id", i);
+        printer_member(printer, "name", step->name);
+        printer_member(printer, "check", step->check);
+        printer_member(printer, "status", step_words[step->verdict].status);
+        printer_member(printer, "result", step_words[step->verdict].result);
+        printer_key(printer, "required");
+        printer_bool(printer, step->required);
+        printer_member(printer, "reason", reason_to_string(step->reason));
+        printer_member(printer, "message", step->message);
+        printer_member_unsigned(printer, "seed", step->seed);
+        printer_member_unsigned(printer, "deviceNanoseconds", step->device_nsec);
+        if (step->regions)
+                print_regions(printer, step->regions);
+        print_measurements(printer, step, 1, unit);
+        print_errors(printer, step);
+        print_diagnoses(printer, step, 1, false);
+        printer_close(printer, '}');
+}
+
+static void print_names(Printer *printer, const char *key, const RecordHealth *health, Verdict verdict) {
+        printer_key(printer, key);
+        printer_open(printer, '[');
+        for (size_t i = 0; i < health->n_steps; i++)
+                if (health->steps[i].verdict == verdict)
+                        printer_string(printer, health->steps[i].name);
+        printer_close(printer, ']');
+}
+
+/* Promises that STEP could have kept and nobody else did. */
+static void print_open_coverage(Printer *printer, const RecordHealth *health, const RecordStep *step) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < health->n_promises; i++) {
+                const RecordPromise *promise = &health->promises[i];
+                const char *const *counted = step->counts;
+
+                while (counted && *counted && strcmp(*counted, promise->measurement) != 0)
+                        counted++;
+                if (!counted || !*counted || promise->reached >= promise->promised)
+                        continue;
+                if (n++ == 0) {
+                        printer_key(printer, "coverage");
+                        printer_open(printer, '[');
+                }
+                printer_string(printer, promise->measurement);
+        }
+        if (n > 0)
+                printer_close(printer, ']');
+}
+
+/* What the verdict leaves open is part of it. */
+static void print_untested(Printer *printer, const RecordHealth *health) {
+        printer_key(printer, "untestedTests");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < health->n_steps; i++) {
+                const RecordStep *step = &health->steps[i];
+
+                if (step->verdict != VERDICT_SKIPPED && step->verdict != VERDICT_ERROR)
+                        continue;
+                printer_open(printer, '{');
+                printer_member(printer, "name", step->name);
+                printer_member(printer, "reason", reason_to_string(step->reason));
+                print_open_coverage(printer, health, step);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
+static void print_coverage(Printer *printer, const RecordHealth *health) {
+        printer_key(printer, "coverage");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < health->n_promises; i++) {
+                printer_open(printer, '{');
+                printer_member(printer, "name", health->promises[i].measurement);
+                printer_member_number(printer, "reached", health->promises[i].reached);
+                printer_member_number(printer, "promised", health->promises[i].promised);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
+const char *health_status(const RecordHealth *health) {
+        const char *status = health->n_steps > 0 ? "COMPLETE" : "ERROR";
+
+        if (health->result != RESULT_INCONCLUSIVE)
+                return "COMPLETE";
+        for (size_t i = 0; i < health->n_steps; i++) {
+                const RecordStep *step = &health->steps[i];
+
+                if (!step->required)
+                        continue;
+                if (step->verdict == VERDICT_ERROR)
+                        return "ERROR";
+                if (step->verdict == VERDICT_SKIPPED)
+                        status = "SKIP";
+        }
+        return status;
+}
+
+void print_health(Printer *printer, const RecordHealth *health) {
+        printer_member(printer, "status", health_status(health));
+        printer_member(printer, "result", result_to_string(health->result));
+        printer_key(printer, "steps");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < health->n_steps; i++)
+                print_step(printer, &health->steps[i], i, &health->subject.where);
+        printer_close(printer, ']');
+        print_names(printer, "passedTests", health, VERDICT_PASSED);
+        print_names(printer, "warnedTests", health, VERDICT_WARNED);
+        print_names(printer, "failedTests", health, VERDICT_FAILED);
+        print_untested(printer, health);
+        print_coverage(printer, health);
+}

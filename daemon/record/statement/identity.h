@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Identity
+ *
+ * What a record is about: a small text of facts that never change, whose SHA-256 is the subject's digest, so
+ * that a piece of hardware can be named like a file. Anyone with the serial writes the same text.
+ *
+ *     assay-identity/v1
+ *     kind: accelerator | server | slot
+ *     manufacturer: Amazon
+ *     product: Trainium2
+ *     serial: 0123456789abc003
+ *
+ * A part whose serial is unknown, or no serial at all (RFC 9039 allows A-Z a-z 0-9 . -), is known by where
+ * it sits: kind `slot`, the product and serial of its server, and `slot: chip3`. Where the server's serial
+ * is unknown too, only the log's own names are left: no serial, `slot: us0-2/chip3` and `origin: ORIGIN`.
+ */
+
+#include "daemon/record/encode/digest.h"
+#include "daemon/record/encode/printer.h"
+#include "daemon/record/record.h"
+
+#define IDENTITY_URI_MAX 320
+
+typedef struct Identity {
+        const char *name; /* the kind */
+        char uri[IDENTITY_URI_MAX]; /* urn:dev:ops:PEN-PRODUCT-SERIAL, with _SLOT for a slot */
+        char document[640];
+        uint8_t digest[DIGEST_BYTES];
+} Identity;
+
+/* Where serials and products come from: the number of the enterprise that issues the names, and the log. */
+typedef struct IdentityIssuer {
+        unsigned pen;
+        const char *origin;
+} IdentityIssuer;
+
+bool identity_serial_is_valid(const char *serial);
+int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
+                Identity *ret);
+
+/* {"name":…,"uri":…,"digest":{…} and an open brace: the caller may go on, and closes. */
+void identity_print_open(Printer *printer, const Identity *identity, const char *name);

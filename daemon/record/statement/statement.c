@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/encode/timestamp.h"
+#include "daemon/record/statement/statement.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/statement/facts.h"
+#include "daemon/record/statement/key-rotation.h"
+
+/* What the draft leaves open costs less than this, apart from the components of a roll-up. */
+#define OPEN_BYTES 256
+
+DraftGroup *draft_group_free(DraftGroup *group) {
+        if (!group)
+                return NULL;
+        for (size_t i = 0; i < group->n_drafts; i++) {
+                printer_done(&group->drafts[i].head);
+                printer_done(&group->drafts[i].tail);
+                printer_done(&group->drafts[i].component);
+                places_done(&group->drafts[i].places);
+        }
+        free(group->entries);
+        free(group->errand);
+        free(group);
+        return NULL;
+}
+
+static DraftGroup *draft_group_new(size_t n_drafts) {
+        DraftGroup *group;
+
+        group = calloc(1, sizeof(*group) + n_drafts * sizeof(Draft));
+        if (!group)
+                return NULL;
+        group->n_drafts = n_drafts;
+        group->entries = calloc(n_drafts, sizeof(RecordEntry));
+        return group->entries ? group : draft_group_free(group);
+}
+
+int draft_nothing(DraftGroup **ret) {
+        *ret = draft_group_new(0);
+        return *ret ? 0 : -ENOMEM;
+}
+
+/* {"name":…,"digest":{…} and an open brace: the caller may go on, and closes. */
+static void print_digested(Printer *printer, const char *name, const char *sha256) {
+        printer_open(printer, '{');
+        printer_member(printer, "name", name);
+        printer_key(printer, "digest");
+        printer_open(printer, '{');
+        printer_member(printer, "sha256", sha256);
+        printer_close(printer, '}');
+}
+
+/* Some failures of a chip show only together with another server, and are cleared only by a run that has that server as well. */
+static void print_servers(Printer *printer, const RecordRun *run) {
+        if (run->n_servers < 2)
+                return;
+        printer_key(printer, "servers");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < run->n_servers; i++)
+                printer_string(printer, run->servers[i]);
+        printer_close(printer, ']');
+}
+
+static void print_run(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
+        printer_key(printer, "run");
+        printer_open(printer, '{');
+        printer_member(printer, "id", run->id);
+        printer_member(printer, "stage", stage_to_string(run->stage));
+        printer_member(printer, "challenge", run->challenge);
+        timestamp_print(printer, "startedOn", run->started_usec);
+        if (finished) {
+                timestamp_print(printer, "finishedOn", run->finished_usec);
+                print_clock(printer, station);
+                print_servers(printer, run);
+        }
+        printer_member_unsigned(printer, "seed", run->seed);
+        if (run->worker_sha256) {
+                printer_key(printer, "worker");
+                print_digested(printer, "assay-run", run->worker_sha256);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, '}');
+}
+
+/* The plan is always the first. */
+static void print_configuration(Printer *printer, const RecordRun *run) {
+        char limits[sizeof(((RecordEntry *) NULL)->plan) + sizeof("/limits")];
+
+        printer_key(printer, "configuration");
+        printer_open(printer, '[');
+        print_digested(printer, run->plan, run->plan_sha256);
+        printer_close(printer, '}');
+        if (run->limits_sha256) {
+                (void) snprintf(limits, sizeof(limits), "%s/limits", run->plan);
+                print_digested(printer, limits, run->limits_sha256);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
+static void print_evidence(Printer *printer, const RecordRun *run) {
+        printer_key(printer, "evidence");
+        printer_open(printer, '[');
+        print_digested(printer, run->evidence_name, run->evidence_sha256);
+        printer_member(printer, "mediaType", "application/jsonl");
+        printer_key(printer, "annotations");
+        printer_open(printer, '{');
+        printer_member_unsigned(printer, "size", run->evidence_bytes);
+        printer_close(printer, '}');
+        printer_close(printer, '}');
+        printer_close(printer, ']');
+}
+
+static void print_run_context(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
+        print_run(printer, station, run, finished);
+        print_configuration(printer, run);
+        if (finished && run->evidence_name)
+                print_evidence(printer, run);
+}
+
+static bool is_told(const char *text) {
+        return text && *text;
+}
+
+static void print_version(Printer *printer, const char *name, const char *version, const char *build) {
+        if (!is_told(version) && !is_told(build))
+                return;
+        printer_open(printer, '{');
+        printer_member(printer, "name", name);
+        printer_member(printer, "version", version);
+        printer_member(printer, "build", build);
+        printer_close(printer, '}');
+}
+
+static void print_environment(Printer *printer, const RecordSubject *subject) {
+        if (!is_told(subject->firmware) && !is_told(subject->firmware_build) && !is_told(subject->part_number))
+                return;
+        printer_key(printer, "environment");
+        printer_open(printer, '[');
+        print_version(printer, "firmware", subject->firmware, subject->firmware_build);
+        print_version(printer, "part-number", subject->part_number, NULL);
+        printer_close(printer, ']');
+}
+
+/* Where the subject sits and what about it may change: none of it belongs to its identity. */
+static void print_place(Printer *printer, const RecordSubject *subject) {
+        char path[LOCATION_STRING_MAX];
+
+        printer_key(printer, "location");
+        printer_open(printer, '{');
+        printer_member(printer, "path", location_format(&subject->where, path));
+        printer_member(printer, "pciAddress", subject->pci_address);
+        printer_member(printer, "tray", subject->tray);
+        if (!identity_serial_is_valid(subject->serial))
+                printer_member(printer, "reportedSerial", subject->serial);
+        printer_close(printer, '}');
+        print_environment(printer, subject);
+}
+
+/* The statement up to the log's index. */
+static void print_head(Draft *draft, const Station *station) {
+        Printer *head = &draft->head;
+
+        printer_text(head, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
+        identity_print_open(head, &draft->identity, draft->identity.name);
+        printer_text(head, "}],");
+        printer_member(head, "predicateType", draft->entry.type);
+        printer_text(head, ",\"predicate\":{\"producer\":");
+        printer_raw(head, station->producer.text, station->producer.n);
+        printer_text(head, ",\"log\":{");
+        printer_member(head, "origin", station->origin);
+        printer_key(head, "index");
+}
+
+/* Fills entry, identity and head, and the tail up to the location. */
+static int draft_open(Draft *draft, const Station *station, const char *type, const RecordRun *run,
+                      const RecordSubject *subject, const RecordSubject *server, const Printer *context) {
+        int r;
+
+        draft->entry = (RecordEntry) {
+                .subject = subject->where,
+                .result = RESULT_INCONCLUSIVE,
+                .finished_usec = run->started_usec,
+        };
+        (void) snprintf(draft->entry.type, sizeof(draft->entry.type), "%s", type);
+        (void) snprintf(draft->entry.plan, sizeof(draft->entry.plan), "%s", run->plan);
+        (void) snprintf(draft->entry.run, sizeof(draft->entry.run), "%s", run->id);
+        r = identity_of(&station->issuer, subject, server, &draft->identity);
+        if (r < 0)
+                return r;
+
+        print_head(draft, station);
+        printer_raw(&draft->tail, context->text, context->n);
+        print_place(&draft->tail, subject);
+        return 0;
+}
+
+static int draft_check(const Draft *draft) {
+        if (draft->head.error < 0)
+                return draft->head.error;
+        if (draft->tail.error < 0)
+                return draft->tail.error;
+        if (draft->component.error < 0)
+                return draft->component.error;
+        if (draft->head.n + draft->tail.n + OPEN_BYTES > RECORD_ENVELOPE_MAX / 4 * 3 - OPEN_BYTES)
+                return -E2BIG;
+        return 0;
+}
+
+int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server,
+                DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        _cleanup_printer_ Printer context = {};
+        int r;
+
+        if (facts_wrong_with_run(run))
+                return -EINVAL;
+        group = draft_group_new(1);
+        if (!group)
+                return -ENOMEM;
+        print_run_context(&context, station, run, false);
+        if (context.error < 0)
+                return context.error;
+
+        r = draft_open(&group->drafts[0], station, RECORD_TYPE_RUN_START, run, server, server, &context);
+        if (r < 0)
+                return r;
+        r = draft_check(&group->drafts[0]);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+/* A record about a key, up to what it says. */
+static int draft_of_key(const Station *station, const char *type, const uint8_t digest[static DIGEST_BYTES], DraftGroup **ret) {
+        struct timespec now;
+        DraftGroup *group;
+        Draft *draft;
+
+        if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+                return -errno;
+        group = draft_group_new(1);
+        if (!group)
+                return -ENOMEM;
+        draft = &group->drafts[0];
+        draft->entry = (RecordEntry) {
+                .result = RESULT_INCONCLUSIVE,
+                .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
+        };
+        (void) snprintf(draft->entry.type, sizeof(draft->entry.type), "%s", type);
+        draft->identity.name = "record-key";
+        memcpy(draft->identity.digest, digest, DIGEST_BYTES);
+        print_head(draft, station);
+        timestamp_print(&draft->tail, "sentOn", draft->entry.finished_usec);
+        *ret = group;
+        return 0;
+}
+
+int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret) {
+        static const char *const causes[_RECORD_HEARTBEAT_MAX] = {
+                [RECORD_HEARTBEAT_START] = "start",
+                [RECORD_HEARTBEAT_INTERVAL] = "interval",
+        };
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        Draft *draft;
+        int r;
+
+        assert(cause >= 0 && cause < _RECORD_HEARTBEAT_MAX);
+
+        r = draft_of_key(station, RECORD_TYPE_HEARTBEAT, station->key_digest, &group);
+        if (r < 0)
+                return r;
+        draft = &group->drafts[0];
+        printer_member(&draft->tail, "cause", causes[cause]);
+        print_clock(&draft->tail, station);
+        r = draft_check(draft);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        uint8_t digest[DIGEST_BYTES];
+        int r;
+
+        r = digest_sha256(new->spki, new->n_spki, digest);
+        if (r == 0)
+                r = draft_of_key(station, RECORD_TYPE_ROTATION, digest, &group);
+        if (r < 0)
+                return r;
+        key_rotation_print(&group->drafts[0].tail, old, new);
+        r = draft_check(&group->drafts[0]);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+/* The chip's descriptor in the roll-up; its index and record ID follow. */
+static void print_component(Draft *draft, const RecordHealth *health) {
+        Printer *p = &draft->component;
+        char path[LOCATION_STRING_MAX];
+
+        identity_print_open(p, &draft->identity, draft->identity.name);
+        printer_key(p, "annotations");
+        printer_open(p, '{');
+        printer_member(p, "slot", location_format(&health->subject.where, path));
+        printer_member(p, "result", result_to_string(health->result));
+        printer_key(p, "logIndex");
+}
+
+static bool has_same_identity(const RecordSubject *a, const RecordSubject *b) {
+        return location_equal(&a->where, &b->where) && strcmp(a->serial ?: "", b->serial ?: "") == 0 &&
+               strcmp(a->product ?: "", b->product ?: "") == 0;
+}
+
+/* SERVER: the identity of the one that was scanned, which is worked out once for all chips that sit in it. */
+static int print_host(Draft *draft, const Station *station, const RecordScan *scan, const RecordSubject *host, const Identity *server) {
+        Identity other;
+        int r;
+
+        if (!has_same_identity(host, &scan->server)) {
+                r = identity_of(&station->issuer, host, host, &other);
+                if (r < 0)
+                        return r;
+                server = &other;
+        }
+        printer_key(&draft->tail, "host");
+        identity_print_open(&draft->tail, server, "server");
+        printer_close(&draft->tail, '}');
+        return 0;
+}
+
+static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan, const RecordHealth *health,
+                      const Identity *server, const Printer *context) {
+        int r;
+
+        r = draft_open(draft, station, RECORD_TYPE_HEALTH, &scan->run, &health->subject, &health->host,
+                       context);
+        if (r < 0)
+                return r;
+        draft->entry.result = health->result;
+        draft->entry.finished_usec = scan->run.finished_usec;
+        for (size_t i = 0; i < health->n_steps; i++)
+                draft->has_regions = draft->has_regions || health->steps[i].regions;
+        r = places_of_health(&scan->run, health, &draft->places);
+        if (r < 0)
+                return r;
+        draft->has_places = true;
+
+        r = print_host(draft, station, scan, &health->host, server);
+        if (r < 0)
+                return r;
+        print_health(&draft->tail, health);
+        print_component(draft, health);
+        return draft_check(draft);
+}
+
+static const char *scan_status(const RecordScan *scan) {
+        const char *status = scan->n_chips > 0 ? "COMPLETE" : "ERROR";
+
+        if (scan->result != RESULT_INCONCLUSIVE)
+                return "COMPLETE";
+        for (size_t i = 0; i < scan->n_chips; i++)
+                if (strcmp(health_status(&scan->chips[i]), "COMPLETE") != 0)
+                        status = health_status(&scan->chips[i]);
+        return status;
+}
+
+/* Its steps are told by what they measured and found; where one did not look is told here, since a failure there still stands. */
+static void print_left_out(Printer *printer, const Places *places) {
+        if (places->n_untested == 0)
+                return;
+        printer_key(printer, "untested");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < places->n_untested; i++) {
+                printer_open(printer, '{');
+                printer_member(printer, "step", places->untested[i].step);
+                print_where(printer, &places->untested[i].where);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
+/* Which steps the plan had, and how much each of them tested of every chip: what a later plan no longer has, it does not clear. */
+static void print_tests(Printer *printer, const Places *places) {
+        printer_key(printer, "tests");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < places->n_reaches; i++) {
+                const Reach *reach = &places->reaches[i];
+
+                printer_open(printer, '{');
+                printer_member(printer, "name", reach->step);
+                printer_member(printer, "check", reach->check);
+                if (reach->n_left_out > 0)
+                        printer_member_unsigned(printer, "leftOut", reach->n_left_out);
+                if (reach->n_counts > 0) {
+                        printer_key(printer, "coverage");
+                        printer_open(printer, '[');
+                }
+                for (size_t k = 0; k < reach->n_counts; k++) {
+                        printer_open(printer, '{');
+                        printer_member(printer, "name", reach->counts[k].name);
+                        printer_member_number(printer, "reached", reach->counts[k].reached);
+                        printer_member_number(printer, "promised", reach->counts[k].promised);
+                        printer_close(printer, '}');
+                }
+                if (reach->n_counts > 0)
+                        printer_close(printer, ']');
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
+static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan,
+                         const Printer *context) {
+        const char *product = scan->server.product ? scan->server.product : "";
+        int r;
+
+        r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server,
+                       context);
+        if (r < 0)
+                return r;
+        draft->entry.result = scan->result;
+        draft->entry.finished_usec = scan->run.finished_usec;
+        printer_member(&draft->tail, "status", scan_status(scan));
+        printer_member(&draft->tail, "result", result_to_string(scan->result));
+        if (scan->n_chips_of_server > 0) {
+                printer_key(&draft->tail, "chipCount");
+                printer_unsigned(&draft->tail, scan->n_chips_of_server);
+        }
+        print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
+        print_diagnoses(&draft->tail, scan->steps, scan->n_steps, true);
+        r = places_of_scan(scan, scan->n_chips < facts_chips_of(product, strlen(product), scan->n_chips_of_server), &draft->places);
+        if (r < 0)
+                return r;
+        draft->has_places = true;
+        print_left_out(&draft->tail, &draft->places);
+        print_tests(&draft->tail, &draft->places);
+        return draft_check(draft);
+}
+
+int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        _cleanup_printer_ Printer context = {};
+        Identity server;
+        int r;
+
+        if (facts_wrong_with_scan(scan))
+                return -EINVAL;
+        r = identity_of(&station->issuer, &scan->server, &scan->server, &server);
+        if (r < 0)
+                return r;
+        group = draft_group_new(scan->n_chips + 1);
+        if (!group)
+                return -ENOMEM;
+        print_run_context(&context, station, &scan->run, true);
+        if (context.error < 0)
+                return context.error;
+
+        for (size_t i = 0; i < scan->n_chips; i++) {
+                r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &server, &context);
+                if (r < 0)
+                        return r;
+        }
+        r = draft_summary(&group->drafts[scan->n_chips], station, scan, &context);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+static void print_components(Printer *payload, const DraftGroup *group, size_t n, uint64_t first,
+                             const Signed *records) {
+        char hex[DIGEST_HEX];
+
+        printer_key(payload, "components");
+        printer_open(payload, '[');
+        for (size_t i = 0; i < n; i++) {
+                const Printer *component = &group->drafts[i].component;
+
+                if (i > 0)
+                        printer_text(payload, ",");
+                printer_raw(payload, component->text, component->n);
+                printer_unsigned(payload, first + i);
+                printer_member(payload, "recordSha256", digest_to_hex(records[i].id, hex));
+                printer_text(payload, "}}");
+        }
+        printer_close(payload, ']');
+}
+
+static void print_tables(Printer *payload, const Tables *tables) {
+        char hex[DIGEST_HEX];
+
+        printer_key(payload, "tables");
+        printer_open(payload, '{');
+        printer_member_unsigned(payload, "size", tables->size);
+        printer_member(payload, "sha256", digest_to_hex(tables->digest, hex));
+        printer_close(payload, '}');
+}
+
+void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
+                     const uint8_t previous[static DIGEST_BYTES], const Signed *records) {
+        const Draft *draft = &group->drafts[k];
+        char hex[DIGEST_HEX];
+
+        printer_raw(payload, draft->head.text, draft->head.n);
+        printer_unsigned(payload, index);
+        printer_text(payload, "}");
+        if (index > 0) {
+                printer_key(payload, "previous");
+                printer_open(payload, '{');
+                printer_member(payload, "sha256", digest_to_hex(previous, hex));
+                printer_close(payload, '}');
+        }
+        printer_text(payload, ",");
+        printer_raw(payload, draft->tail.text, draft->tail.n);
+        if (strcmp(draft->entry.type, RECORD_TYPE_SUMMARY) == 0)
+                print_components(payload, group, k, index - k, records);
+        if (draft->has_tables)
+                print_tables(payload, &draft->tables);
+        printer_text(payload, "}}");
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Statement
+ *
+ * in-toto Statement v1. A draft is a statement printed when its facts arrive, so that nothing borrowed is
+ * kept; what only the log knows (index, previous record, and in the roll-up the IDs of the chips' records)
+ * is put in when it is signed.
+ */
+
+#include "daemon/record/encode/printer.h"
+#include "daemon/record/keys/envelope.h"
+#include "daemon/record/record.h"
+#include "daemon/record/statement/identity.h"
+#include "daemon/record/statement/places.h"
+
+#define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
+
+/* What is the same in all records of one process. */
+typedef struct Station {
+        IdentityIssuer issuer;
+        char *origin;
+        const char *clock_source, *clock_start; /* who keeps the clock, and where it is from if nobody does */
+        Printer producer; /* the JSON object */
+        uint8_t key_digest[DIGEST_BYTES]; /* SHA-256 of the record key's SPKI */
+} Station;
+
+int station_init(Station *station, const RecordLogOptions *options);
+void station_done(Station *station);
+
+/* What the log's tables came to when it had SIZE records: see store-tables.c. */
+typedef struct Tables {
+        uint64_t size;
+        uint8_t digest[DIGEST_BYTES];
+} Tables;
+
+typedef struct Draft {
+        RecordEntry entry; /* all but index and ID */
+        Identity identity; /* without a document where the subject is no part */
+        bool has_regions;  /* a step of it tells regions */
+        bool has_places;   /* it is a health record, or a roll-up */
+        Places places;
+        bool has_tables;   /* it is a heartbeat, and this is what it says of them */
+        Tables tables;
+        Printer head;      /* up to the log's index */
+        Printer tail;      /* what follows `previous`, without the last two braces */
+        Printer component; /* of a chip: its descriptor in the roll-up up to the index */
+} Draft;
+
+/* Drafts that are committed together or not at all: a run-start, a heartbeat, or the chips of a server and its
+ * roll-up, in order. */
+typedef struct DraftGroup DraftGroup;
+struct DraftGroup {
+        DraftGroup *next;
+        uint64_t ticket;
+        int error;            /* what came of it */
+        bool is_kept;         /* until it is committed, whatever its error: see writer-kept.c */
+        bool is_doubted;      /* kept, and the commit in doubt may have taken it */
+        bool is_remark;       /* that one is kept; then there are no drafts */
+        int told;             /* by which remark, 0: by none */
+        RecordEntry *entries; /* room for the outcome, so that telling it cannot fail */
+        struct Errand *errand; /* something else to do; then there are no drafts */
+        size_t n_drafts;
+        Draft drafts[];
+};
+
+DraftGroup *draft_group_free(DraftGroup *group);
+DEFINE_CLEANUP(DraftGroup *, draft_group_free);
+
+int draft_nothing(DraftGroup **ret);
+/* -EINVAL: the facts contradict themselves; -E2BIG: no envelope can hold them. */
+int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
+int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
+int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret);
+int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret);
+
+/*
+ * Prints the payload of draft K as record INDEX. PREVIOUS is the ID of the record before it (not looked at
+ * for index 0); SIGNED are the K records of the group before it, the first of which is INDEX - K.
+ */
+void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
+                     const uint8_t previous[static DIGEST_BYTES], const Signed *records);
+
+/* run-start.c: what the subject's URN says, "" where it says nothing. */
+struct json_t;
+void subject_read(const struct json_t *statement, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
+
+/* Parts of predicates. */
+void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
+/* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. NAMED: they tell of which step. */
+void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit);
+void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool named);
+void print_where(Printer *printer, const Location *where); /* `component`: of a part */
+bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
+void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
+const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/store/failures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FAILED  "failed"
+#define KEY_MAX (REACH_TEXT_MAX + STORE_PLAN_MAX + LOCATION_STRING_MAX + 32)
+
+typedef struct Failure {
+        char plan[STORE_PLAN_MAX];
+        Stage stage;
+        Reach reach; /* what must be reached; of older rows no more than the step's name */
+        bool told;   /* it says more than that */
+        Location where;
+} Failure;
+
+/* Up to the next slash. */
+static const char *take_part(const char *text, char *part, size_t size) {
+        const char *end = text ? strchr(text, '/') : NULL;
+
+        if (!end || (size_t) (end - text) >= size)
+                return NULL;
+        memcpy(part, text, (size_t) (end - text));
+        part[end - text] = '\0';
+        return end + 1;
+}
+
+/* -EBADMSG: somebody else wrote it. */
+static int failure_parse(const char *key, Failure *ret) {
+        char word[16] = "", stage[16] = "", reach[REACH_TEXT_MAX] = "";
+        const char *rest;
+
+        rest = take_part(key, ret->plan, sizeof(ret->plan));
+        rest = take_part(rest, word, sizeof(word));
+        rest = take_part(rest, stage, sizeof(stage));
+        rest = take_part(rest, reach, sizeof(reach));
+        ret->stage = stage_from_string(stage);
+        ret->told = strchr(reach, ',');
+        if (!rest || strcmp(word, FAILED) != 0 || ret->stage < 0 || reach_parse(reach, &ret->reach) < 0)
+                return -EBADMSG;
+        return location_parse(rest, &ret->where, NULL, NULL) < 0 ? -EBADMSG : 0;
+}
+
+/* A log that was signed before steps were asked for is worked out as it was. */
+static bool has_looked(const Store *store, const RecordEntry *entry, const Places *places, const Failure *failure) {
+        bool is_older = store->form < STORE_FORM_EVERY_COUNT;
+
+        if (!places_may_clear(places, entry, failure->plan, failure->stage) ||
+            places_leave_out(places, failure->reach.step, &failure->where, is_older || failure->reach.is_together))
+                return false;
+        return is_older ||
+               places_have_reached(places, &failure->reach, &failure->where, strcmp(entry->plan, failure->plan) == 0, failure->told);
+}
+
+/* The rows were sorted before the first is told, so that none is lost by taking others away. Returns how many stay. */
+static int forget(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        sqlite3_stmt *rows = store->statements[STORE_FAILURES];
+        int r, step = SQLITE_OK, n = 0;
+
+        (void) sqlite3_bind_text(rows, 1, subject, -1, SQLITE_STATIC);
+        for (r = 0; r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW;) {
+                const char *key = (const char *) sqlite3_column_text(rows, 1);
+                Failure failure;
+
+                r = key ? failure_parse(key, &failure) : -ENOMEM;
+                failure.reach.needs_every_count = store->form < STORE_FORM_REACHED;
+                if (r == 0 && has_looked(store, entry, places, &failure))
+                        r = store_delete_newest(store, subject, key);
+                else
+                        n++;
+        }
+        (void) sqlite3_reset(rows);
+        return r < 0 ? r : store_error(store, step) ?: n;
+}
+
+/* A log that was signed before they were kept is worked out as it was. */
+static bool is_kept(const Store *store, const Places *places, const RecordPlace *failed) {
+        return (!failed->is_unlocated || store->form >= STORE_FORM_EVERY_COUNT) && places_keep(places, failed);
+}
+
+static void write_key(const Store *store, const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
+        const Reach *reach = store->form < STORE_FORM_EVERY_COUNT ? NULL : places_reach(places, place->step);
+        char where[LOCATION_STRING_MAX], text[REACH_TEXT_MAX];
+
+        (void) snprintf(key, KEY_MAX, "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage),
+                        reach ? reach_format(reach, text) : place->step, location_format(&place->where, where));
+}
+
+/* What ENTRY itself found. Returns how many. */
+static int keep(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        int n = 0;
+
+        for (size_t i = 0; i < places->n_failed; i++) {
+                const RecordPlace *place = &places->failed[i];
+                char key[KEY_MAX];
+                int r;
+
+                if (!is_kept(store, places, place))
+                        continue;
+                write_key(store, entry, places, place, key);
+                r = store_insert_newest(store, entry->index, subject, key);
+                if (r < 0)
+                        return r;
+                n++;
+        }
+        return n;
+}
+
+int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        uint8_t key[DIGEST_BYTES];
+        bool has_key = known_key(subject, key);
+        int n_left = 0, n_own;
+
+        if (!has_key || !known_has(&store->sound, key))
+                n_left = forget(store, entry, subject, places);
+        if (n_left < 0)
+                return n_left;
+        n_own = keep(store, entry, subject, places);
+        if (n_own < 0)
+                return n_own;
+        if (has_key && n_left + n_own == 0)
+                known_add(&store->sound, key);
+        else if (has_key)
+                known_remove(&store->sound, key);
+        return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Bundle
+ *
+ * A record, its proof and the hint which key to use, in one JSON object that Sigstore's own verifiers take: media type
+ * application/vnd.dev.sigstore.bundle.v0.3+json. The proof in it is a tlog-proof written in another way; record_bundle() writes one.
+ */
+
+#include "daemon/record/encode/printer.h"
+#include "daemon/record/record.h"
+
+#define BUNDLE_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
+#define BUNDLE_MAX  (2 * RECORD_ENVELOPE_MAX) /* bytes: an envelope and a proof, whose line feeds are escaped */
+
+/* Taken apart, nothing of it proven. */
+typedef struct Bundle {
+        Printer envelope; /* DSSE, a JSON object */
+        Printer proof;    /* tlog-proof; empty where it has none */
+        Printer body;     /* of the leaf, as the bundle says: must be the one that is made from the envelope */
+} Bundle;
+
+void bundle_done(Bundle *bundle);
+
+/* -EBADMSG, and *ret_wrong (a static sentence): no bundle, or one that contradicts itself; -ENOMEM. */
+int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/verify/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/encode/digest.h"
+#include "daemon/record/encode/json.h"
+#include "daemon/record/keys/state.h"
+
+#define CHALLENGE_MAX 1024 /* bytes of base64 */
+
+/* The detail may quote the payload, cut anywhere: only plain characters go on to terminals and buses. */
+static void say(Refusal *refusal, const char *what, const char *detail) {
+        (void) snprintf(refusal->text, sizeof(refusal->text), "%s%s", what, detail);
+        for (char *p = refusal->text; *p; p++)
+                if (*p < 0x20 || *p > 0x7e)
+                        *p = '?';
+}
+
+int refuse(Refusal *refusal, const char *what, const char *detail) {
+        refusal->is_doubt = false;
+        say(refusal, what, detail);
+        return -EBADMSG;
+}
+
+int doubt(Refusal *refusal, const char *what, const char *detail) {
+        if (refusal->text[0])
+                return 0;
+        refusal->is_doubt = true;
+        say(refusal, what, detail);
+        return 0;
+}
+
+/* ---- whether this key may sign this record ---- */
+
+static int check_producer(const KeyringKey *entry, const RecordVerified *verified, Refusal *refusal) {
+        if (entry->producer[0] && strcmp(entry->producer, verified->producer) != 0)
+                return refuse(refusal, "the key is not that of producer ", verified->producer);
+        if (entry->origin[0] && strcmp(entry->origin, verified->origin) != 0)
+                return refuse(refusal, "the key may not sign in log ", verified->origin);
+        return 0;
+}
+
+static int check_index(const RecordPolicy *policy, const KeyringKey *entry, const RecordVerified *verified, Refusal *refusal) {
+        const KeyringLog *log = keyring_find_log(policy->keyring, verified->origin);
+        uint64_t index = verified->entry.index;
+        char number[32];
+
+        (void) snprintf(number, sizeof(number), "%llu", (unsigned long long) index);
+        if (index < entry->from_index)
+                return refuse(refusal, "the key was not yet in use at index ", number);
+        if (index > entry->until_index)
+                return refuse(refusal, "the key was revoked before index ", number);
+        if (log && index < log->min_index && !policy->takes_old)
+                return refuse(refusal, "the keyring takes nothing so old from this log: index ", number);
+        return 0;
+}
+
+/* ---- whether it is what was asked for ---- */
+
+/*
+ * What readers match subjects by is the digest, and anyone can write down the document it must be of: kind and product are those that the
+ * record tells, the serial is the one that was asked for.
+ */
+static bool has_serial(const json_t *subject, const char *serial) {
+        const char *uri = text_of(subject, "uri"), *product = strncmp(uri, "urn:dev:ops:", 12) == 0 ? strchr(uri + 12, '-') : NULL;
+        const char *end = product ? strchr(product + 1, '-') : NULL;
+        char document[1024], hex[RECORD_ID_HEX];
+        int n;
+
+        if (!end || strcmp(end + 1, serial) != 0)
+                return false;
+        n = snprintf(document, sizeof(document), "assay-identity/v1\nkind: %s\nmanufacturer: Amazon\nproduct: %.*s\nserial: %s\n",
+                     text_of(subject, "name"), (int) (end - product - 1), product + 1, serial);
+        return n > 0 && (size_t) n < sizeof(document) && record_digest(document, (size_t) n, hex) == 0 &&
+               strcmp(hex, text_of(json_object_get(subject, "digest"), "sha256")) == 0;
+}
+
+/* What looks like a digest is one: a part whose serial is the digest of another is not that other. */
+static bool is_about(const json_t *subject, const char *wanted) {
+        uint8_t digest[DIGEST_BYTES];
+
+        if (digest_from_hex(wanted, digest) == 0)
+                return strcmp(wanted, text_of(json_object_get(subject, "digest"), "sha256")) == 0;
+        return has_serial(subject, wanted);
+}
+
+static int check_subject(const RecordPolicy *policy, const json_t *statement, Refusal *refusal) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+
+        if (policy->subject && !is_about(subject, policy->subject))
+                return refuse(refusal, "it is about another subject: ", text_of(subject, "uri"));
+        return 0;
+}
+
+/* The same bytes, whichever alphabet they are written in. */
+static bool is_same_challenge(const char *a, const char *b) {
+        uint8_t bytes[2][CHALLENGE_MAX];
+        size_t n[2];
+
+        if (strlen(a) > CHALLENGE_MAX || strlen(b) > CHALLENGE_MAX || base64_decode(a, strlen(a), bytes[0], &n[0]) < 0 ||
+            base64_decode(b, strlen(b), bytes[1], &n[1]) < 0)
+                return false;
+        return n[0] == n[1] && memcmp(bytes[0], bytes[1], n[0]) == 0;
+}
+
+static int check_challenge(const RecordPolicy *policy, const json_t *predicate, Refusal *refusal) {
+        const char *challenge = text_of(json_object_get(predicate, "run"), "challenge");
+
+        if (!policy->challenge)
+                return 0;
+        if (!*challenge)
+                return refuse(refusal, "it answers no challenge", "");
+        if (!is_same_challenge(policy->challenge, challenge))
+                return refuse(refusal, "it answers another challenge", "");
+        return 0;
+}
+
+static int check_plan(const RecordPolicy *policy, const json_t *predicate, Refusal *refusal) {
+        const json_t *plan = json_array_get(json_object_get(predicate, "configuration"), 0);
+
+        if (policy->plan && strcmp(policy->plan, text_of(plan, "name")) != 0 &&
+            strcmp(policy->plan, text_of(json_object_get(plan, "digest"), "sha256")) != 0)
+                return refuse(refusal, "it is of another plan: ", text_of(plan, "name"));
+        return 0;
+}
+
+/* ---- whether it still counts ---- */
+
+static uint64_t now_usec(const RecordPolicy *policy) {
+        struct timespec ts;
+
+        if (policy->now_usec > 0)
+                return policy->now_usec;
+        (void) clock_gettime(CLOCK_REALTIME, &ts);
+        return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+}
+
+/*
+ * A station's clock is not believed where a witness's is known: a record is at least as old as when it was witnessed. And a failure does not
+ * age: it would become `cannot tell`, which some hooks let pass.
+ */
+static int check_age(const RecordPolicy *policy, const RecordVerified *verified, Refusal *refusal) {
+        uint64_t made = verified->entry.finished_usec, now = now_usec(policy);
+        bool is_witnessed = verified->witnessed_usec > 0 && verified->witnessed_usec < made;
+
+        if (policy->max_age_usec == 0 || verified->entry.result == RESULT_FAILED)
+                return 0;
+        if (is_witnessed)
+                made = verified->witnessed_usec;
+        if (made > now + RECORD_AHEAD_USEC)
+                return doubt(refusal, is_witnessed ? "a witness's clock is ahead of this one" : "its clock is ahead of this one", "");
+        if (now > made && now - made > policy->max_age_usec)
+                return doubt(refusal, "it is too old, by ", is_witnessed ? "when it was witnessed" : "what it says of its end");
+        return 0;
+}
+
+/* A record is accepted once: what its producer signed later is known. */
+static int check_replay(const RecordPolicy *policy, const RecordVerified *verified, Refusal *refusal) {
+        uint64_t newest;
+        int r;
+
+        if (!policy->state)
+                return 0;
+        r = state_read_accepted(policy->state, verified->producer, verified->origin, &newest);
+        if (r == -ENOENT)
+                return 0;
+        if (r == 0 && verified->entry.index <= newest)
+                return refuse(refusal, "it, or a newer one of this producer, was accepted before", "");
+        return r == -EBADMSG ? doubt(refusal, "what was kept of earlier records is damaged", "") : r;
+}
+
+int policy_check(const RecordPolicy *policy, const Evidence *evidence, const json_t *statement, RecordVerified *verified, Refusal *refusal) {
+        const json_t *predicate = json_object_get(statement, "predicate");
+        int r;
+
+        r = check_producer(evidence->key, verified, refusal);
+        if (r == 0)
+                r = check_index(policy, evidence->key, verified, refusal);
+        if (r == 0)
+                r = check_subject(policy, statement, refusal);
+        if (r == 0)
+                r = check_challenge(policy, predicate, refusal);
+        if (r == 0)
+                r = check_plan(policy, predicate, refusal);
+        if (r == 0)
+                r = check_replay(policy, verified, refusal);
+        if (r == 0)
+                r = policy_check_proof(policy, evidence, verified, refusal);
+        if (r == 0)
+                r = check_age(policy, verified, refusal);
+        if (r == 0 && now_usec(policy) >= policy->keyring->expires_usec)
+                r = doubt(refusal, "the keyring has expired", "");
+        return r;
+}

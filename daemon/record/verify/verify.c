@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/encode/json.h"
+#include "daemon/record/encode/timestamp.h"
+#include "daemon/record/keys/envelope.h"
+#include "daemon/record/keys/state.h"
+#include "daemon/record/statement/judge.h"
+#include "daemon/record/statement/reason.h"
+#include "daemon/record/statement/schema.h"
+#include "daemon/record/statement/statement.h"
+#include "daemon/record/verify/bundle.h"
+#include "daemon/record/verify/companion.h"
+#include "daemon/record/verify/policy.h"
+#include "daemon/record/verify/verify.h"
+
+#define TRIED_BYTES_MAX ((size_t) 64 << 20) /* with Ed25519 each key hashes the whole again: a tenth of a second */
+
+/*
+ * The key ID only says where to look first; the signature decides. A signature that no key fits is forged
+ * where the envelope names a key we hold, and otherwise of someone we do not know. Of a long envelope that names none not all keys are tried: no
+ * record of ours is that long and without a name, and whoever sends one should not cost us a second.
+ */
+static int check_signature(const RecordKeyring *keyring, const Envelope *envelope, RecordTrust *ret_trust,
+                           const KeyringKey **ret_key, const char **ret_wrong) {
+        const KeyringKey *named = keyring_find(keyring, envelope->key_id);
+        size_t left = TRIED_BYTES_MAX / envelope->n_pae;
+        int r;
+
+        *ret_wrong = named ? "the signature does not fit" : "no key of the keyring fits";
+        for (size_t i = 0; i <= keyring->n_keys; i++) {
+                const KeyringKey *key = i == 0 ? named : &keyring->keys[i - 1];
+
+                if (!key || (i > 0 && key == named))
+                        continue;
+                if (left-- == 0) {
+                        *ret_wrong = named ? *ret_wrong : "it names no key of the keyring, and is too long to try all of them";
+                        break;
+                }
+                r = public_key_verify(&key->key, envelope->pae, envelope->n_pae, envelope->signature,
+                                      envelope->n_signature);
+                if (r < 0)
+                        return r;
+                if (r > 0) {
+                        *ret_key = key;
+                        *ret_trust = RECORD_VERIFIED;
+                        return 0;
+                }
+        }
+        *ret_trust = named ? RECORD_REFUSED : RECORD_UNKNOWN_KEY;
+        return 0;
+}
+
+static int take_text(const char *text, char *to, size_t size, const char *what, Refusal *refusal) {
+        if (strlen(text) >= size)
+                return refuse(refusal, what, " is too long");
+        (void) strcpy(to, text);
+        return 0;
+}
+
+/* The last time that is told counts. */
+static int take_times(const json_t *predicate, RecordEntry *entry, Refusal *refusal) {
+        const json_t *run = json_object_get(predicate, "run");
+        const struct {
+                const json_t *in;
+                const char *name;
+        } times[] = { { predicate, "sentOn" }, { run, "startedOn" }, { run, "finishedOn" } };
+
+        for (size_t i = 0; i < ELEMENTS(times); i++)
+                if (json_object_get(times[i].in, times[i].name) &&
+                    timestamp_parse(text_of(times[i].in, times[i].name), &entry->finished_usec) < 0)
+                        return refuse(refusal, times[i].name, " is no time");
+        return 0;
+}
+
+/* The fields that readers index and select by. */
+static int take_entry(const json_t *predicate, const char *type, RecordVerified *verified,
+                      Refusal *refusal) {
+        const json_t *log = json_object_get(predicate, "log"), *run = json_object_get(predicate, "run");
+        const json_t *plan = json_array_get(json_object_get(predicate, "configuration"), 0);
+        const char *path = text_of(json_object_get(predicate, "location"), "path");
+        RecordEntry *entry = &verified->entry;
+        int r;
+
+        entry->index = (uint64_t) json_integer_value(json_object_get(log, "index"));
+        if (*path && location_parse(path, &entry->subject, NULL, NULL) < 0)
+                return refuse(refusal, "location.path", " is no location");
+        r = take_text(type, entry->type, sizeof(entry->type), "predicateType", refusal);
+        /* A result that another type tells is none of ours: nothing was judged by it. */
+        entry->result = r == 0 && record_is_verdict(entry) ? result_from_string(text_of(predicate, "result")) : RESULT_INCONCLUSIVE;
+        if (r == 0)
+                r = take_text(text_of(plan, "name"), entry->plan, sizeof(entry->plan),
+                              "the name of the plan", refusal);
+        if (r == 0)
+                r = take_text(text_of(run, "id"), entry->run, sizeof(entry->run), "run.id", refusal);
+        if (r == 0)
+                r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin),
+                              "log.origin", refusal);
+        verified->stage = stage_from_string(text_of(run, "stage"));
+        verified->producer = strdup(text_of(json_object_get(predicate, "producer"), "id"));
+        if (!verified->producer)
+                return -ENOMEM;
+        return r < 0 ? r : take_times(predicate, entry, refusal);
+}
+
+/* A sign of life is of the key that signed it, and of no other. */
+static int check_signer(const PublicKey *key, const char *type, const json_t *subject, Refusal *refusal) {
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+
+        if (strcmp(type, RECORD_TYPE_HEARTBEAT) != 0)
+                return 0;
+        if (digest_sha256(key->spki, key->n_spki, digest) < 0)
+                return -ENOMEM;
+        if (strcmp(text_of(json_object_get(subject, "digest"), "sha256"), digest_to_hex(digest, hex)) != 0)
+                return refuse(refusal, "the subject is not the key that signed", "");
+        return 0;
+}
+
+/* Everything after the signature: the payload is authentic, but is it a record and does it agree with
+ * itself? 1: it is the companion of one. */
+static int check_payload(const RecordPolicy *policy, const Evidence *evidence, Verification *v, Refusal *refusal) {
+        const Envelope *envelope = evidence->envelope;
+        RecordVerified *verified = &v->verified;
+        _cleanup_json_ json_t *statement = NULL;
+        const json_t *predicate, *subject;
+        SchemaWrong schema_wrong = {};
+        const char *type, *wrong;
+        Judgement judgement;
+        int r;
+
+        r = envelope_read_payload(envelope, &statement, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
+        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
+                return refuse(refusal, "the payload is no ", STATEMENT_TYPE);
+        type = text_of(statement, "predicateType");
+        if (strcmp(type, COMPANION_TYPE) == 0)
+                return companion_read(statement, evidence->key, verified, refusal) ?: 1;
+        if (!schema_fits(statement, type, &schema_wrong))
+                return refuse(refusal, "the payload: ", schema_wrong.text);
+        predicate = json_object_get(statement, "predicate");
+        subject = json_array_get(json_object_get(statement, "subject"), 0);
+        if (!judge_predicate(predicate, type, text_of(subject, "uri"), &judgement))
+                return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
+        r = check_signer(&evidence->key->key, type, subject, refusal);
+        if (r == 0)
+                r = take_entry(predicate, type, verified, refusal);
+        if (r == 0)
+                r = policy_check(policy, evidence, statement, verified, refusal);
+        if (r == 0)
+                r = reason_of(statement, type, &verified->reason);
+        if (r < 0)
+                return r;
+        v->statement = TAKE_PTR(statement);
+        return 0;
+}
+
+static void take_payload(Envelope *envelope, RecordVerified *verified) {
+        verified->n_payload = envelope->n_pae - envelope->payload_offset;
+        memmove(envelope->pae, envelope->pae + envelope->payload_offset, verified->n_payload);
+        envelope->pae[verified->n_payload] = '\0'; /* the PAE's head has left the room */
+        verified->payload = TAKE_PTR(envelope->pae);
+}
+
+static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *v, Refusal *refusal) {
+        RecordVerified *verified = &v->verified;
+        uint8_t id[DIGEST_BYTES];
+        const char *wrong;
+        int r;
+
+        r = check_signature(policy->keyring, envelope, &v->trust, &v->key, &wrong);
+        if (r < 0)
+                return r;
+        if (!v->key)
+                return refuse(refusal, wrong, "");
+
+        v->trust = RECORD_REFUSED;
+        r = digest_sha256(envelope->pae, envelope->n_pae, id);
+        if (r < 0)
+                return -ENOMEM;
+        r = check_payload(policy, &(Evidence) { envelope, id, v->key }, v, refusal);
+        if (r < 0)
+                return r;
+        if (r == 0) /* a companion has named another's */
+                (void) digest_to_hex(id, verified->entry.id);
+        if (refusal->is_doubt) {
+                v->trust = r > 0 ? RECORD_COMPANION : RECORD_CANNOT_TELL;
+                return -EBADMSG;
+        }
+        if (policy->state) {
+                r = state_note_accepted(policy->state, verified->producer, verified->origin, verified->entry.index);
+                if (r < 0)
+                        return r;
+        }
+        take_payload(envelope, verified);
+        (void) strcpy(verified->key_id, v->key->key.id);
+        v->trust = RECORD_VERIFIED;
+        return 0;
+}
+
+static int verify(const RecordPolicy *policy, const char *text, size_t n, Verification *v, Refusal *refusal) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        const char *wrong;
+        int r;
+
+        r = envelope_parse(text, n, &envelope, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
+        return check_envelope(policy, &envelope, v, refusal);
+}
+
+/* A bundle is an envelope, and its proof in other words, which stands back where another one was given. */
+static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n, Verification *v, Refusal *refusal) {
+        _cleanup_(bundle_done) Bundle bundle = {};
+        RecordPolicy with_proof = *policy;
+        const char *wrong;
+        int r;
+
+        r = bundle_parse(text, n, &bundle, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
+        if (bundle.proof.n > 0) {
+                with_proof.leaf = bundle.body.text;
+                with_proof.n_leaf = bundle.body.n;
+        }
+        if (bundle.proof.n > 0 && !policy->proof) {
+                with_proof.proof = bundle.proof.text;
+                with_proof.n_proof = bundle.proof.n;
+        }
+        return verify(&with_proof, bundle.envelope.text, bundle.envelope.n, v, refusal);
+}
+
+static bool is_bundle(const char *text, size_t n) {
+        static const char member[] = "\"dsseEnvelope\"";
+
+        return memmem(text, n, member, sizeof(member) - 1) != NULL;
+}
+
+void verification_done(Verification *verification) {
+        record_verified_done(&verification->verified);
+        json_decref(verification->statement);
+        *verification = (Verification) {};
+}
+
+/* Of what did not verify nothing is told but why; and of what is authentic, which record of which log it is, or is the companion of. */
+static int conclude(int r, const Refusal *refusal, Verification *v, Verification *ret) {
+        if (r == -EBADMSG) {
+                Verification told = { .trust = v->trust };
+
+                if (told.trust == RECORD_COMPANION || told.trust == RECORD_CANNOT_TELL) {
+                        told.verified.entry = v->verified.entry;
+                        (void) strcpy(told.verified.origin, v->verified.origin);
+                }
+                verification_done(v);
+                *v = told;
+                v->verified.reason = strdup(refusal->text);
+                r = v->verified.reason ? 0 : -ENOMEM;
+        }
+        if (r < 0)
+                return r;
+        *ret = *v;
+        *v = (Verification) {};
+        return 0;
+}
+
+int verify_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *ret) {
+        _cleanup_(verification_done) Verification v = { .trust = RECORD_REFUSED };
+        Refusal refusal = {};
+
+        return conclude(check_envelope(policy, envelope, &v, &refusal), &refusal, &v, ret);
+}
+
+int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust,
+                              RecordVerified *ret) {
+        _cleanup_(verification_done) Verification v = { .trust = RECORD_REFUSED }, found = {};
+        Refusal refusal = {};
+        int r;
+
+        assert(policy && policy->keyring && envelope && ret_trust && ret);
+
+        r = (is_bundle(envelope, n) ? verify_bundle : verify)(policy, envelope, n, &v, &refusal);
+        r = conclude(r, &refusal, &v, &found);
+        if (r < 0)
+                return r;
+        *ret_trust = found.trust;
+        *ret = found.verified;
+        found.verified = (RecordVerified) {};
+        return 0;
+}
+
+bool record_is_verdict(const RecordEntry *entry) {
+        assert(entry);
+        return strcmp(entry->type, RECORD_TYPE_HEALTH) == 0 || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
+}
+
+const char *record_word(const RecordEntry *entry) {
+        static const char *const words[][2] = {
+                { RECORD_TYPE_RUN_START, "run started" },
+                { RECORD_TYPE_HEARTBEAT, "heartbeat"   },
+                { RECORD_TYPE_ROTATION,  "key changed" },
+        };
+
+        assert(entry);
+
+        for (size_t i = 0; i < ELEMENTS(words); i++)
+                if (strcmp(entry->type, words[i][0]) == 0)
+                        return words[i][1];
+        return result_to_string(entry->result);
+}
+
+int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
+                  RecordVerified *ret) {
+        return record_verify_with_policy(&(RecordPolicy) { .keyring = keyring }, envelope, n, ret_trust, ret);
+}
+
+void record_verified_done(RecordVerified *verified) {
+        free(verified->producer);
+        free(verified->witnesses);
+        free(verified->payload);
+        free(verified->reason);
+        *verified = (RecordVerified) {};
+}
