@@ -179,7 +179,6 @@ static SubmitOutcome read_answer(Submission *submission, const KeyringWitness *w
 static int ask(Submission *submission, const KeyringWitness *witness, SubmitResult *result) {
         uint64_t old = has_cosigned(submission, witness) ? submission->checkpoint.size : 0;
 
-        (void) strcpy(result->name, witness->name);
         for (unsigned i = 0; i < TRIES; i++, old = result->held) {
                 _cleanup_(answer_done) Answer answer = {};
                 _cleanup_printer_ Printer body = {};
@@ -235,8 +234,10 @@ static int ask_all(Submission *submission, const RecordKeyring *keyring, const c
 
                 if (!is_wanted(&keyring->witnesses[i], names, n_names))
                         continue;
-                r = ask(submission, &keyring->witnesses[i], result);
-                if (r < 0)
+                (void) strcpy(result->name, keyring->witnesses[i].name);
+                if (keyring->witnesses[i].key.type == NOTE_OTHER)
+                        result->outcome = end(result, SUBMIT_ODD, "its key is of a type that is not known here: what it signs cannot be verified");
+                else if ((r = ask(submission, &keyring->witnesses[i], result)) < 0)
                         return r;
                 report->n_results++;
                 seen |= result->outcome == SUBMIT_COSIGNED ? UINT32_C(1) << i : 0;

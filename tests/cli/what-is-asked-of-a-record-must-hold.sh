@@ -83,6 +83,14 @@ has "w1, w2"
 expect 2 "a proof that says less than the bundle's" "${ctl[@]}" 4.sigstore.json --proof unseen.proof --keyring keyring
 has "not enough witnesses"
 expect 3 "a proof of another record than the bundle's" "${ctl[@]}" 4.sigstore.json --proof 1.proof --keyring keyring
+# A witness whose key is of a type of a later standard, 0x06, which has signed or not: nobody here can tell.
+later="witness w3 w3.example+0123abcd+$(printf '\006a key' | base64)"
+sed "s|^quorum|$later\nquorum|" keyring >later.keyring
+expect 1 "a witness of a later type spoils no keyring" "${ctl[@]}" 4.json --proof 4.proof --keyring later.keyring
+has "seen    by w1, w2, first"
+sed "s|^quorum.*|$later\nquorum w3|" keyring >later.keyring
+expect 2 "and counts for nothing" "${ctl[@]}" 4.json --proof 4.proof --keyring later.keyring
+has "not enough witnesses have seen the log with it; the keys of 1 of 3 are of a type that is not known here, and count for nothing"
 expect 2 "a proof and nobody who knows the log" "${ctl[@]}" 4.json --proof 4.proof --key record.key.pub
 has "does not know the log"
 expect 2 "a key that nobody knows" "${ctl[@]}" 4.json --key root1.pub.pem

@@ -75,7 +75,7 @@ static void test_a_witness_may_have_a_url(void **state) {
 
 /* Which of the eight sets of three witnesses are enough, bit i for set i. */
 static unsigned enough(const char *lines) {
-        char text[2048];
+        char text[4096];
         unsigned sets = 0;
         RecordKeyring *keyring;
 
@@ -102,6 +102,36 @@ static void test_a_quorum_is_what_its_line_says(void **state) {
 }
 
 /* Also a quorum that stands for no log: whoever asks for witnesses must not be content with a signature. */
+/* A witness of a later standard, here the name of one with 1,312 bytes of an ML-DSA-44 key (type 0x06, all but its first are zero). */
+static const char *later_witness(char line[static 2048]) {
+        int n = sprintf(line, "witness w4 fleet.example/witness/w4+0123abcd+BgAA");
+
+        memset(line + n, 'A', 1748);
+        (void) strcpy(line + n + 1744, "AA==\n");
+        return line;
+}
+
+static void test_a_witness_of_a_later_type_counts_for_nothing(void **state) {
+        static const struct {
+                const char *quorum;
+                unsigned sets; /* of w1, w2, w3 */
+        } cases[] = {
+                { "quorum none\n", 0xff },
+                { "quorum w1\n", 0xaa },
+                { "quorum 2\n", 0xe8 },
+                { "quorum 4\n", 0 },
+                { "quorum w4\n", 0 },
+                { "group g any w1 w4\nquorum g\n", 0xaa },
+                { "group g all w1 w4\nquorum g\n", 0 },
+        };
+        char lines[4096], later[2048];
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                (void) snprintf(lines, sizeof(lines), "%s%s", later_witness(later), cases[i].quorum);
+                assert_int_equal(enough(lines), cases[i].sets);
+        }
+}
+
 static void test_logs_or_a_quorum_want_a_proof(void **state) {
         static const struct {
                 const char *lines;
@@ -141,6 +171,13 @@ static void test_a_line_that_cannot_be_kept_spoils_the_keyring(void **state) {
                 "log " LOG_1 "\nwitness w1 " OWN "\nquorum none\n",  /* the key of the log, in whichever order */
                 "witness w1 " OWN "\nlog " LOG_1 "\nquorum none\n",
                 "witness w1 " OF_RECORDS "\nquorum none\n",          /* that of KEY, above */
+                "witness w1 w+0123abcd+\nquorum none\n",               /* no type */
+                "witness w1 w+0123abcd+Bg==\nquorum none\n",           /* no key */
+                "witness w1 w+0123abcd+BgAA=\nquorum none\n",
+                "witness w1 w+0123abc+BgAA\nquorum none\n",
+                "witness w1 +0123abcd+BgAA\nquorum none\n",
+                "witness w1 w+0123abcd+BgAA\nwitness w1 w+0123abcd+BwAA\nquorum none\n",
+                "log w+0123abcd+BgAA\nquorum none\n",                  /* nobody could tell what is in it */
                 "witness w\xc3\xa4 " W1 "\nquorum none\n",
                 "witness none " W1 "\nquorum none\n",
                 "witness w1 " W1 "\n",
@@ -213,6 +250,7 @@ int main(void) {
                 cmocka_unit_test(test_a_key_in_a_text_may_sign_anything_and_remarks_say_nothing),
                 cmocka_unit_test(test_a_witness_may_have_a_url),
                 cmocka_unit_test(test_a_quorum_is_what_its_line_says),
+                cmocka_unit_test(test_a_witness_of_a_later_type_counts_for_nothing),
                 cmocka_unit_test(test_logs_or_a_quorum_want_a_proof),
                 cmocka_unit_test(test_a_line_that_cannot_be_kept_spoils_the_keyring),
                 cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),

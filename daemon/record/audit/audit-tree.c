@@ -74,7 +74,8 @@ int audit_checkpoint(RecordAudit *audit) {
                 return r;
         if (!quorum_is_met(&options->keyring->quorum, seen.witnesses))
                 audit_find(audit, RECORD_AUDIT_NO_WITNESS, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD,
-                           "%u of the keyring's witnesses have seen it, which are too few", seen.n_witnesses);
+                           "%u of the keyring's witnesses have seen it, which are too few%s", seen.n_witnesses,
+                           keyring_count_others(options->keyring) > 0 ? "; keys of a type that is not known here count for nothing" : "");
         audit->has_checkpoint = true;
         audit->report.checkpoint_size = audit->checkpoint.size;
         audit->report.n_witnesses = seen.n_witnesses;

@@ -53,7 +53,7 @@ static int read_log(RecordKeyring *keyring, const Words *words) {
 static int read_witness(RecordKeyring *keyring, const Words *words) {
         KeyringWitness witness = {};
 
-        if (!name_is_free(keyring, words->words[1]) || note_key_parse(&witness.key, words->words[2]) < 0)
+        if (!name_is_free(keyring, words->words[1]) || (note_key_parse(&witness.key, words->words[2]) < 0 && !note_vkey_is_other(words->words[2])))
                 return -EBADMSG;
         if (words->n > 3 && strlen(words->words[3]) >= sizeof(witness.url))
                 return -EBADMSG;

@@ -57,11 +57,13 @@ int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log) {
 }
 
 int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness) {
-        if (keyring->n_witnesses == CHECKPOINT_WITNESSES_MAX || witness->key.type != NOTE_WITNESS)
+        bool is_other = witness->key.type == NOTE_OTHER;
+
+        if (keyring->n_witnesses == CHECKPOINT_WITNESSES_MAX || (!is_other && witness->key.type != NOTE_WITNESS))
                 return -EBADMSG;
         for (size_t i = 0; i < keyring->n_witnesses; i++)
                 if (strcmp(keyring->witnesses[i].name, witness->name) == 0 ||
-                    memcmp(keyring->witnesses[i].key.public, witness->key.public, NOTE_PUBLIC_BYTES) == 0)
+                    (!is_other && memcmp(keyring->witnesses[i].key.public, witness->key.public, NOTE_PUBLIC_BYTES) == 0))
                         return -EBADMSG;
         keyring->witnesses[keyring->n_witnesses++] = *witness;
         return 0;
@@ -84,6 +86,14 @@ int keyring_check_witnesses(const RecordKeyring *keyring) {
                                 return -EBADMSG;
         }
         return 0;
+}
+
+size_t keyring_count_others(const RecordKeyring *keyring) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < keyring->n_witnesses; i++)
+                n += keyring->witnesses[i].key.type == NOTE_OTHER;
+        return n;
 }
 
 int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold) {

@@ -37,7 +37,7 @@ typedef struct KeyringLog {
 
 typedef struct KeyringWitness {
         char name[NOTE_NAME_MAX]; /* in this keyring, not in notes */
-        NoteKey key;
+        NoteKey key;              /* NOTE_OTHER: it counts for nothing, but may be named in groups and the quorum */
         char url[KEYRING_URL_MAX]; /* where logs ask it; "": not told */
 } KeyringWitness;
 
@@ -70,6 +70,8 @@ int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log);
 int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness);
 /* -EBADMSG: a witness has the key of a log or of records, so that whoever writes there would vouch for himself. */
 int keyring_check_witnesses(const RecordKeyring *keyring);
+/* How many witnesses have a key that cannot be verified with here. */
+size_t keyring_count_others(const RecordKeyring *keyring);
 /* Asks for THRESHOLD of all witnesses there are. -EBADMSG: there are fewer, or no room. */
 int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
 

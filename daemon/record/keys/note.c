@@ -9,6 +9,7 @@
 
 #define DASH            "\xe2\x80\x94 " /* U+2014 and a space */
 #define VKEY_BYTES      (1 + NOTE_PUBLIC_BYTES)
+#define VKEY_OTHER_MAX  3072 /* bytes of a key of another type: one of ML-DSA-87, the longest there is, has 2,593 */
 #define TIME_BYTES      8
 #define LINE_BYTES      4096 /* of a signature of anyone */
 #define SIGNATURE_BYTES (NOTE_ID_BYTES + TIME_BYTES + KEY_SIGNATURE_MAX) /* room for any */
@@ -83,6 +84,18 @@ int note_key_parse(NoteKey *key, const char *vkey) {
                 return -EINVAL;
         *key = found;
         return 0;
+}
+
+/* How an ID is made is each type's own affair. */
+bool note_vkey_is_other(const char *vkey) {
+        const char *id = strchr(vkey, '+'), *bytes = id ? strchr(id + 1, '+') : NULL;
+        uint8_t data[BASE64_SIZE(VKEY_OTHER_MAX)];
+        size_t n_text = bytes ? strlen(bytes + 1) : 0, n;
+
+        if (n_text == 0 || n_text > sizeof(data) || id == vkey || strspn(id + 1, "0123456789abcdef") != 2 * NOTE_ID_BYTES ||
+            bytes - id != 1 + 2 * NOTE_ID_BYTES || base64_decode_standard(bytes + 1, n_text, data, &n) < 0)
+                return false;
+        return n > 1 && data[0] != NOTE_LOG && data[0] != NOTE_WITNESS;
 }
 
 void note_key_print(Printer *printer, const NoteKey *key) {

@@ -27,6 +27,7 @@
 #define NOTE_PUBLIC_BYTES   KEY_ED25519_BYTES
 
 typedef enum NoteKeyType {
+        NOTE_OTHER = 0, /* of a key that cannot be verified with here, and has signed nothing */
         NOTE_LOG = 0x01,
         NOTE_WITNESS = 0x04,
 } NoteKeyType;
@@ -44,6 +45,8 @@ bool note_name_is_valid(const char *name);
 /* -EINVAL: an empty or too long name, or one with white space, control characters or '+'; or no vkey of a type above with its own ID. */
 int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_t public[static NOTE_PUBLIC_BYTES]);
 int note_key_parse(NoteKey *key, const char *vkey);
+/* Whether VKEY is well-formed, and of a type that is not above: one of a later standard, such as ML-DSA-44. */
+bool note_vkey_is_other(const char *vkey);
 void note_key_print(Printer *printer, const NoteKey *key);
 /* All of what its ID is the beginning of, for those who name logs by it. 0, or -EIO. */
 int note_key_digest(const NoteKey *key, uint8_t ret[static DIGEST_BYTES]);

@@ -10,6 +10,7 @@
 
 /* Whether a record is where it says in a log that others have seen, and that log the one which this reader has seen before. */
 
+#define OTHERS_MAX      128
 #define CONSISTENCY_MAX (TREE_PATH_MAX * 46 + 1) /* bytes: lines of hashes, and an empty one */
 
 /* A checkpoint, who stands for it, and its note. */
@@ -106,9 +107,18 @@ static int tell_witnesses(const RecordPolicy *policy, const Believed *new, size_
         return 0;
 }
 
+/* That nobody can tell whether they have is no fault of theirs. */
+static const char *others_of(const RecordKeyring *keyring, char text[static OTHERS_MAX]) {
+        size_t n = keyring_count_others(keyring);
+
+        (void) snprintf(text, OTHERS_MAX, "; the keys of %zu of %zu are of a type that is not known here, and count for nothing", n, keyring->n_witnesses);
+        return n > 0 ? text : "";
+}
+
 static int check_proof(const RecordPolicy *policy, const Proof *proof, const TreeHash *leaf, const CheckpointPolicy *vouchers,
                        RecordVerified *verified, Refusal *refusal) {
         Believed new = { .note = proof->note, .n_note = proof->n_note };
+        char others[OTHERS_MAX];
         const char *wrong;
         int r;
 
@@ -118,7 +128,7 @@ static int check_proof(const RecordPolicy *policy, const Proof *proof, const Tre
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, "the proof: ", wrong) : r;
         if (!quorum_is_met(&policy->keyring->quorum, new.seen.witnesses))
-                (void) doubt(refusal, "not enough witnesses have seen the log with it", "");
+                (void) doubt(refusal, "not enough witnesses have seen the log with it", others_of(policy->keyring, others));
         r = policy->state ? check_state(policy, vouchers, &new, refusal) : 0;
         return r < 0 ? r : tell_witnesses(policy, &new, proof->path.n, verified);
 }
