@@ -44,7 +44,7 @@ static const OptionHelp of_some_verbs[] = {
                                     "cosign: the witnesses to ask, default /etc/assay/witnesses"                                               },
         { "key",        "FILE",     "keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root; "
                                     "elsewhere another word for --keyring"                                                                     },
-        { "root",       "FILE",     "scan, show, verdict, gate, verify, audit: the root keys that vouch for a signed keyring"                             },
+        { "root",       "FILE",     "scan, show, verdict, gate, verify, audit, explain: the root keys that vouch for a signed keyring"                             },
         { "state",      "DIR",      "verify, audit: remember what was seen here, and refuse what is older"                                     },
         { "subject",    "WHAT",     "verify: it must be about this: a serial, or an identity document (./FILE) or its SHA-256"                 },
         { "proof",      "FILE",     "verify: that the record is in its log (tlog-proof)"                                                       },

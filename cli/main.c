@@ -39,7 +39,7 @@ static const Verb verbs[] = {
         { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root state checkpoint chips", verb_audit     },
         { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key keyring",                       verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
-        { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
+        { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key keyring root",                  verb_explain   },
         { "keys",      1, 2,  "create|show|rotate|ring|sign", "Make keys, show them, change the daemon's; make keyrings", "algorithm origin key to finish output", verb_keys      },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
         {},

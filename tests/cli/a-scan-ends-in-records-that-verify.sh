@@ -109,6 +109,12 @@ expect 1 "verify a file offline" "$1/cli/assayctl" --bus unix:path=/nowhere veri
 expect 0 "explain a code" assayctl explain rounding-mode
 expect 0 "explain a record" assayctl explain 2
 has "trn-0/chip0/core2/gpsimd"
+assayctl keys show >"$stage/station.keyring"
+for word in key keyring; do
+        expect 0 "explain a record that a keyring vouches for" assayctl explain 2 --$word "$stage/station.keyring"
+        has "trn-0/chip0/core2/gpsimd"
+        expect 2 "and none of a key that is not trusted" assayctl explain 2 --$word "$stage/other.pub.pem"
+done
 expect 0 "a record explained is one document" assayctl --json explain 2
 query '.result == "FAILED" and (.findings | length > 0 and all(.code == "rounding-mode" and .replaceable == "tray 0"))'
 expect 0 "a server's record points at those of its chips" assayctl explain 18
