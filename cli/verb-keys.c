@@ -14,6 +14,7 @@
 #include "cli/reply.h"
 #include "daemon/names.h"
 
+#define NO_WITNESSES "quorum none\n"
 #define KEY_DEFAULT "/etc/assay/keys/record.pem"
 
 /* ---- what is shown of a key ---- */
@@ -22,6 +23,7 @@ typedef struct Shown {
         const char *algorithm, *pem, *vkey; /* NULL or "": none */
         const char *id;
         const char *ring; /* which keys a reader is to trust, PEM; "": none, as of a log's key, which signs no records */
+        const char *witnesses; /* of its log, as lines of the ring, with a quorum of them */
 } Shown;
 
 static int print_json(const Shown *shown) {
@@ -42,14 +44,14 @@ static int print_key(const Shown *shown) {
                 return print_json(shown);
         printf("key        %s\nalgorithm  %s\n%s", shown->id, shown->algorithm, shown->ring);
         if (shown->vkey && *shown->vkey)
-                printf("log %s\nquorum none\n", shown->vkey);
+                printf("log %s\n%s", shown->vkey, shown->witnesses);
         return STATUS_PASSED;
 }
 
 static int print_loaded(const RecordKey *key) {
         _cleanup_free_ char *vkey = NULL;
         const char *pem = record_key_public_pem(key);
-        Shown shown = { record_algorithm_to_string(record_key_algorithm(key)), pem, NULL, record_key_id(key), pem };
+        Shown shown = { record_algorithm_to_string(record_key_algorithm(key)), pem, NULL, record_key_id(key), pem, NO_WITNESSES };
         int r;
 
         if (options.origin) {
@@ -73,10 +75,45 @@ static int get_text(sd_bus *bus, const char *property, char **ret) {
         return r < 0 ? complain_bus(&error, r, "could not read the daemon's keys") : 0;
 }
 
+/* More than half of them: no log can show two readers so many of which none signed for both. */
+static int print_witnesses(sd_bus_message *reply, char **ret) {
+        const char *vkey;
+        unsigned n = 0;
+        size_t size;
+        FILE *lines;
+        int r;
+
+        lines = open_memstream(ret, &size);
+        if (!lines)
+                return -errno;
+        r = sd_bus_message_enter_container(reply, 'a', "s");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "s", &vkey)) > 0)
+                fprintf(lines, "witness w%u %s\n", ++n, vkey);
+        if (n > 0)
+                fprintf(lines, "quorum %u\n", n / 2 + 1);
+        else
+                fputs(NO_WITNESSES, lines);
+        return fclose(lines) != 0 ? -ENOMEM : r;
+}
+
+/* *ret stays NULL where the daemon is older than this property. */
+static int get_witnesses(sd_bus *bus, char **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int r;
+
+        r = reply_property(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "Witnesses", &error, "as", &reply);
+        if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_PROPERTY))
+                return 0;
+        if (r >= 0)
+                r = print_witnesses(reply, ret);
+        return r < 0 ? complain_bus(&error, r, "could not read the daemon's witnesses") : 0;
+}
+
 static int show_running(void) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_key_freep) RecordKey *key = NULL;
-        _cleanup_free_ char *pem = NULL, *all = NULL, *vkey = NULL;
+        _cleanup_free_ char *pem = NULL, *all = NULL, *vkey = NULL, *witnesses = NULL;
         int r;
 
         r = call_connect(&bus);
@@ -86,13 +123,15 @@ static int show_running(void) {
                 r = get_text(bus, "PublicKeys", &all);
         if (r == 0)
                 r = get_text(bus, "LogKey", &vkey);
+        if (r == 0)
+                r = get_witnesses(bus, &witnesses);
         if (r != 0)
                 return r;
         r = pem ? record_key_from_public_pem(pem, &key) : -ENOENT;
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r));
         return print_key(&(Shown) { record_algorithm_to_string(record_key_algorithm(key)), pem, vkey, record_key_id(key),
-                                     all ?: pem });
+                                     all ?: pem, witnesses ?: NO_WITNESSES });
 }
 
 static int keys_show(int argc, char **argv) {

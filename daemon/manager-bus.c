@@ -287,6 +287,17 @@ static int property_get_public_key(sd_bus *bus, const char *path, const char *in
         return sd_bus_message_append(reply, "s", manager->public_key);
 }
 
+static int property_get_witnesses(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                                  void *userdata, sd_bus_error *error) {
+        const Manager *manager = userdata;
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "s");
+        for (size_t i = 0; i < manager->config->n_witnesses && r >= 0; i++)
+                r = sd_bus_message_append(reply, "s", manager->config->witnesses[i]);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_PROPERTY("Version", "s", property_get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -295,6 +306,7 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_PROPERTY("KeyId", "s", property_get_key_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("PublicKey", "s", property_get_public_key, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("LogKey", "s", property_get_log_key, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Witnesses", "as", property_get_witnesses, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_METHOD_WITH_ARGS("ListTargets",
                                 SD_BUS_ARGS("t", flags),
                                 SD_BUS_RESULT("a(ssss)", targets),

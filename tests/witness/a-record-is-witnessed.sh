@@ -94,6 +94,10 @@ keyring w3 >"$stage/third.keyring"
 proof() { call org.assay.Assay1.Manager.GetProof uint64:"$index" uint64:0 | sed '1s/^ *//' >"$stage/record.proof"; }
 assayctl export "$index" --output "$stage/record.json"
 proof
+assayctl keys show >"$stage/shown.keyring"
+expect 2 "nor by the keyring that the daemon shows" reader --key "$stage/shown.keyring" --proof "$stage/record.proof"
+[ "$(grep -c '^witness w[123] witness.example/w[123]+' "$stage/shown.keyring")" = 3 ] && [ "$(tail -n 1 "$stage/shown.keyring")" = "quorum 2" ] ||
+        bad "it does not ask for two of three witnesses"
 expect 2 "without witnesses nobody can tell" reader --key "$stage/two.keyring" --proof "$stage/record.proof"
 
 # A hook asks for no less than a reader: a proof from the log that its keyring names, and the quorum.
