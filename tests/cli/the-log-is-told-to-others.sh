@@ -54,6 +54,12 @@ expect 0 "extends what is there, as soon as the records are there" assayctl expo
 [ "$(size_of "$stage/tiles")" = 22 ] || bad "not the new records"
 cmp "$stage/tiles/records.intoto.jsonl" <(assayctl export 0 100) || bad "not the records of the log, extended"
 [ -s "$stage/tiles/tile/0/000.p/19" ] || bad "who has the older checkpoint misses its tile"
+cp -r "$stage/tiles" "$stage/rotten"
+sed -i '3s/payload/pAyload/' "$stage/rotten/records.intoto.jsonl"
+cp -r "$stage/rotten" "$stage/rotten.before"
+expect 3 "a line that has rotted since ends it" assayctl export --format tiles --output "$stage/rotten"
+has "a line of records.intoto.jsonl there is not that record of this log"
+diff -r "$stage/rotten.before" "$stage/rotten" || bad "the folder has changed"
 
 # What a record is about.
 subject_of() { assayctl --json verify "$1" | jq -r '.statement.subject[0].digest.sha256'; }

@@ -299,7 +299,7 @@ static void test_a_record_that_the_tree_does_not_hold_ends_it(void **state) {
                 assert_int_equal(open_tiles(&tiny, 400, &tiles), 0);
                 assert_int_equal(record_tiles_tree(tiles, tiny.leaves, 399 * sizeof(TreeHash), &wrong), -EBADMSG);
                 assert_int_equal(record_tiles_tree(tiles, tiny.leaves, 400 * sizeof(TreeHash), &wrong), 0);
-                assert_int_equal(record_tiles_next(tiles), 256);
+                assert_int_equal(record_tiles_next(tiles), 350);
                 assert_int_equal(record_tiles_add(tiles, tiny.records[255].envelope.text, tiny.records[255].envelope.n, &wrong), -EBADMSG);
                 assert_int_equal(record_tiles_add(tiles, tiny.records[400].envelope.text, tiny.records[400].envelope.n, &wrong), -EBADMSG);
                 assert_int_equal(record_tiles_publish(tiles, &wrong), -EBADMSG);
@@ -327,22 +327,63 @@ static void test_a_pipe_in_the_place_of_a_file_is_refused(void **state) {
 
 /* Damage in the folder is told, and neither mended nor built upon. */
 static void test_a_damaged_folder_is_refused(void **state) {
-        static const char *const paths[] = { "tile/0/000", "tile/0/001.p/44", "checkpoint", "records.intoto.jsonl" };
+        static const char *const paths[] = { "tile/0/000", "tile/0/001.p/44", "checkpoint", "records.intoto.jsonl", "tile/entries/000", "tile/entries/001.p/44" };
 
-        for (size_t i = 0; i < ELEMENTS(paths); i++) {
-                _cleanup_free_ char *data = NULL;
-                size_t n;
+        for (size_t i = 0; i < 4 * ELEMENTS(paths); i++) {
+                const char *path = paths[i / 4];
+                uint64_t size = i % 2 ? 700 : 300; /* as it is, or while it grows */
+                _cleanup_free_ char *data = NULL, *found = NULL;
+                size_t n, n_found, at;
 
                 new_folder();
                 assert_int_equal(export(&tiny, 300), 0);
-                data = read_file(paths[i], &n);
-                data[n - 40] ^= 1;
-                write_file(paths[i], data, n);
-                assert_int_equal(export(&tiny, 300), -EBADMSG);
-                data[n - 40] ^= 1;
-                write_file(paths[i], data, n);
-                assert_int_equal(export(&tiny, 300), 0);
+                data = read_file(path, &n);
+                at = i % 4 < 2 ? n - 40 : 40; /* near its end, and near its beginning */
+                data[at] ^= 1;
+                write_file(path, data, n);
+                assert_int_equal(export(&tiny, size), -EBADMSG);
+                found = read_file(path, &n_found);
+                assert_true(n_found == n && memcmp(found, data, n) == 0);
+                assert_int_equal(inode("tile/entries/001"), 0);
+                data[at] ^= 1;
+                write_file(path, data, n);
+                assert_int_equal(export(&tiny, size), 0);
+                assert_lines(0, size);
         }
+}
+
+/* Lines that were lost, put in, put in another order, or of which the last has no end any more: nothing of them goes, for the log may have no more of them. */
+static void test_lines_that_are_not_the_logs_stay_and_end_it(void **state) {
+        _cleanup_free_ char *data = NULL;
+        size_t n, first, second;
+
+        new_folder();
+        assert_int_equal(export(&tiny, 300), 0);
+        data = read_file("records.intoto.jsonl", &n);
+        first = tiny.records[0].envelope.n + 1;
+        second = tiny.records[1].envelope.n + 1;
+        for (unsigned what = 0; what < 6; what++) {
+                _cleanup_free_ char *edited = malloc(2 * n), *found = NULL;
+                size_t n_edited = n, n_found;
+
+                memcpy(edited, data, n);
+                switch (what) {
+                case 0: memmove(edited, data + first, n_edited = n - first); break;
+                case 1: memcpy(edited + n, data, first), n_edited = n + first; break;
+                case 2: memcpy(edited, data + first, second), memcpy(edited + second, data, first); break;
+                case 3: edited[n - 1] = ' '; break;
+                case 4: (void) strcpy(edited + n, "garbage"), n_edited = n + 7; break;
+                default: (void) strcpy(edited + n, "garbage\n"), n_edited = n + 8; break;
+                }
+                write_file("records.intoto.jsonl", edited, n_edited);
+                for (uint64_t size = 300; size <= 301; size++) {
+                        assert_int_equal(export(&tiny, size), -EBADMSG);
+                        found = (free(found), read_file("records.intoto.jsonl", &n_found));
+                        assert_true(n_found == n_edited && memcmp(found, edited, n_found) == 0);
+                }
+        }
+        write_file("records.intoto.jsonl", data, n);
+        assert_int_equal(export(&tiny, 301), 0);
 }
 
 static void test_pruned_records_leave_out_their_bundles_alone(void **state) {
@@ -402,6 +443,7 @@ int main(void) {
                 cmocka_unit_test(test_a_record_that_the_tree_does_not_hold_ends_it),
                 cmocka_unit_test(test_a_pipe_in_the_place_of_a_file_is_refused),
                 cmocka_unit_test(test_a_damaged_folder_is_refused),
+                cmocka_unit_test(test_lines_that_are_not_the_logs_stay_and_end_it),
                 cmocka_unit_test(test_pruned_records_leave_out_their_bundles_alone),
                 cmocka_unit_test(test_one_at_a_time),
         };

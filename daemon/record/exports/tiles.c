@@ -11,7 +11,7 @@
  *     records.intoto.jsonl       the envelopes, one line each, in order, or that one was pruned
  *
  * Nothing that is there is written again: files appear under their names whole and synced, what is full stays as it is, and lines are
- * appended. What a run that was cut short has left is taken up by the next one.
+ * appended. What a run that was cut short has left is taken up by the next one; what is not of this log ends it, and stays.
  */
 
 #include <assert.h>
@@ -50,7 +50,8 @@ struct RecordTiles {
         Checkpoint old; /* what is published there; size 0: nothing */
         Checkpoint new; /* what `note` says */
         TreeHash *leaves;
-        uint64_t next_line;   /* the record that is appended next */
+        off_t end;            /* of the whole lines that were there */
+        Printer torn;         /* what stands behind them */
         uint64_t next_record; /* the one that is expected next */
         Printer entries; /* of the bundle that next_record belongs to */
         unsigned n_entries;
@@ -67,6 +68,7 @@ RecordTiles *record_tiles_free(RecordTiles *tiles) {
         free(tiles->note);
         free(tiles->leaves);
         printer_done(&tiles->entries);
+        printer_done(&tiles->torn);
         free(tiles);
         return NULL;
 }
@@ -252,6 +254,16 @@ static int write_tile(const RecordTiles *tiles, unsigned level, const Tile *tile
         return write_once(tiles->folder, path, tile->hashes, tile->n * sizeof(TreeHash), ret_wrong);
 }
 
+/* Those that are not full yet. */
+static int write_last_tiles(const RecordTiles *tiles, const Tile levels[static TILE_LEVELS], const char **ret_wrong) {
+        int r = 0;
+
+        for (unsigned i = 0; r == 0 && i < TILE_LEVELS; i++)
+                if (levels[i].n > 0)
+                        r = write_tile(tiles, i, &levels[i], ret_wrong);
+        return r;
+}
+
 /* A node of every eighth level is a hash of a tile. */
 static int write_tree(const RecordTiles *tiles, Tile levels[static TILE_LEVELS], const char **ret_wrong) {
         TreeHash whole[TREE_LEVELS];
@@ -272,38 +284,13 @@ static int write_tree(const RecordTiles *tiles, Tile levels[static TILE_LEVELS],
                         tile->index++;
                         tile->n = 0;
                 }
+                if (r == 0 && tree.size == tiles->old.size)
+                        r = write_last_tiles(tiles, levels, ret_wrong);
         }
-        for (unsigned i = 0; r == 0 && i < TILE_LEVELS; i++)
-                if (levels[i].n > 0)
-                        r = write_tile(tiles, i, &levels[i], ret_wrong);
-        return r;
+        return r < 0 ? r : write_last_tiles(tiles, levels, ret_wrong);
 }
 
 /* ---- the records ---- */
-
-/* Cuts off a line that was not finished, and reads the last one that was. An empty *RET: there is none. */
-static int read_last_line(const RecordTiles *tiles, char **ret, const char **ret_wrong) {
-        const size_t max = 2 * (RECORD_ENVELOPE_MAX + 1); /* one that was not finished, and one before it */
-        off_t size = lseek(tiles->lines, 0, SEEK_END), from = size > (off_t) max ? size - (off_t) max : 0;
-        _cleanup_free_ char *text = malloc(max + 1);
-        char *start, *end;
-        ssize_t n;
-
-        if (!text)
-                return -ENOMEM;
-        n = size < 0 ? -errno : read_some(tiles->lines, text, max, from);
-        if (n < 0)
-                return (int) n;
-        end = memrchr(text, '\n', (size_t) n);
-        if (!end && from > 0)
-                return wrong(ret_wrong, LINES " there is none");
-        if (ftruncate(tiles->lines, end ? from + (end + 1 - text) : 0) < 0)
-                return -errno;
-        start = end ? memrchr(text, '\n', (size_t) (end - text)) : NULL;
-        start = start ? start + 1 : text;
-        *ret = end ? strndup(start, (size_t) (end - start)) : strdup("");
-        return *ret ? 0 : -ENOMEM;
-}
 
 /* {"pruned":{"index":INDEX,"sha256":"ID"}}, which the log tells in place of an envelope that it has no more. */
 static bool is_pruned(const char *line, size_t n, uint64_t *ret_index) {
@@ -318,73 +305,18 @@ static bool is_pruned(const char *line, size_t n, uint64_t *ret_index) {
         return json_is_integer(index) && *ret_index < TREE_SIZE_MAX;
 }
 
-/* The record that the last line is of, by its place in the tree. */
-static int find_line(const RecordTiles *tiles, const char *line, uint64_t *ret) {
-        _cleanup_(leaf_done) Leaf leaf = {};
-        const char *why;
-        int r;
-
-        if (is_pruned(line, strlen(line), ret))
-                return *ret < tiles->new.size ? 0 : -EBADMSG;
-        r = leaf_make(tiles->keyring, line, strlen(line), &leaf, &why);
-        if (r < 0)
-                return r;
-        for (*ret = tiles->new.size; *ret > 0;)
-                if (memcmp(&leaf.hash, &tiles->leaves[--*ret], sizeof(TreeHash)) == 0)
-                        return 0;
-        return -EBADMSG;
-}
-
-static int find_next(RecordTiles *tiles, const char **ret_wrong) {
-        _cleanup_free_ char *line = NULL;
-        uint64_t last = 0;
-        int r;
-
-        r = read_last_line(tiles, &line, ret_wrong);
-        if (r < 0)
-                return r;
-        if (*line) {
-                r = find_line(tiles, line, &last);
-                if (r == -EBADMSG || r == -ENOKEY)
-                        return wrong(ret_wrong, "the last line of " LINES " there is no record of this log");
-                if (r < 0)
-                        return r;
-                tiles->next_line = last + 1;
-        }
-        tiles->next_record = tiles->next_line - tiles->next_line % TILE_WIDTH;
-        return 0;
-}
-
-int record_tiles_tree(RecordTiles *tiles, const void *leaves, size_t n, const char **ret_wrong) {
-        _cleanup_free_ Tile *levels = NULL;
-        int r;
-
-        if (n != tiles->new.size * sizeof(TreeHash))
-                return wrong(ret_wrong, "the log has not told all its leaves");
-        levels = calloc(TILE_LEVELS, sizeof(Tile));
-        tiles->leaves = malloc(n + 1);
-        if (!levels || !tiles->leaves)
-                return -ENOMEM;
-        memcpy(tiles->leaves, leaves, n);
-        r = check_tree(tiles, ret_wrong);
-        if (r == 0)
-                r = find_next(tiles, ret_wrong);
-        return r < 0 ? r : write_tree(tiles, levels, ret_wrong);
-}
-
-uint64_t record_tiles_next(const RecordTiles *tiles) {
-        return tiles->next_record;
-}
-
-uint64_t record_tiles_pruned(const RecordTiles *tiles) {
-        return tiles->n_pruned;
-}
-
 static int write_entries(RecordTiles *tiles, const char **ret_wrong) {
         char path[PATH_BYTES];
 
         tile_path("entries", (tiles->next_record - 1) / TILE_WIDTH, tiles->n_entries, path);
         return tiles->entries.error ?: write_once(tiles->folder, path, tiles->entries.text, tiles->entries.n, ret_wrong);
+}
+
+/* Of a bundle that is not full yet. */
+static int write_last_entries(RecordTiles *tiles, const char **ret_wrong) {
+        unsigned left = (unsigned) (tiles->next_record % TILE_WIDTH);
+
+        return left > 0 && tiles->n_entries == left ? write_entries(tiles, ret_wrong) : 0;
 }
 
 /* A bundle begins at a multiple of its width, and has no gaps. */
@@ -401,17 +333,7 @@ static int add_entry(RecordTiles *tiles, const Leaf *leaf, const char **ret_wron
         return ++tiles->n_entries == TILE_WIDTH ? write_entries(tiles, ret_wrong) : 0;
 }
 
-static int append_line(RecordTiles *tiles, const char *line, size_t n) {
-        int r;
-
-        if (tiles->next_record <= tiles->next_line)
-                return 0;
-        tiles->next_line++;
-        r = write_all(tiles->lines, line, n);
-        return r < 0 ? r : write_all(tiles->lines, "\n", 1);
-}
-
-int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
+static int add_record(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
         _cleanup_(leaf_done) Leaf leaf = {};
         uint64_t pruned;
         int r;
@@ -422,25 +344,108 @@ int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char 
                 tiles->n_pruned++;
                 tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
                 tiles->next_record++;
-                return append_line(tiles, line, n);
+                return 0;
         }
         r = leaf_make(tiles->keyring, line, n, &leaf, ret_wrong);
         if (r == 0 && memcmp(&leaf.hash, &tiles->leaves[tiles->next_record], sizeof(TreeHash)) != 0)
                 r = wrong(ret_wrong, "it is not the one that the log's tree holds there");
-        /* The last line tells the next run where to begin: what belongs to it is there before. */
+        /* A line tells the next run where to go on: what belongs to it is there before. */
+        return r < 0 ? r : add_entry(tiles, &leaf, ret_wrong);
+}
+
+/* ---- the lines ---- */
+
+static int take_line(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
+        int r = add_record(tiles, line, n, ret_wrong);
+
+        if (r == -EBADMSG || r == -ENOKEY)
+                return wrong(ret_wrong, "a line of " LINES " there is not that record of this log");
+        tiles->end += (off_t) n + 1;
+        /* The bundle that was published with the old checkpoint. */
+        return r == 0 && tiles->next_record == tiles->old.size ? write_last_entries(tiles, ret_wrong) : r;
+}
+
+/* What an earlier run has left is held against the log like what is new: a line that is none of it would be handed on as one for ever. */
+static int take_lines(RecordTiles *tiles, const char **ret_wrong) {
+        const size_t max = RECORD_ENVELOPE_MAX + 1;
+        _cleanup_free_ char *text = malloc(max);
+
+        if (!text)
+                return -ENOMEM;
+        for (;;) {
+                ssize_t n = read_some(tiles->lines, text, max, tiles->end);
+                const char *line = text;
+
+                if (n < 0)
+                        return (int) n;
+                for (const char *end; (end = memchr(line, '\n', (size_t) (text + n - line))); line = end + 1) {
+                        int r = take_line(tiles, line, (size_t) (end - line), ret_wrong);
+
+                        if (r < 0)
+                                return r;
+                }
+                if (line != text)
+                        continue;
+                if ((size_t) n == max)
+                        return wrong(ret_wrong, "a line of " LINES " there is no record");
+                printer_raw(&tiles->torn, text, (size_t) n);
+                tiles->n_pruned = 0; /* of those that are added now */
+                return tiles->torn.error;
+        }
+}
+
+/* In the place of what a run that was cut short has written of it. What is no beginning of it may be all that there is of another. */
+static int append_line(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
+        int r;
+
+        if (tiles->torn.n > n || memcmp(line, tiles->torn.text ?: "", tiles->torn.n) != 0)
+                return wrong(ret_wrong, "what " LINES " there ends with is no beginning of the next record");
+        if (tiles->torn.n > 0 && ftruncate(tiles->lines, tiles->end) < 0)
+                return -errno;
+        tiles->torn.n = 0;
+        r = write_all(tiles->lines, line, n);
+        return r < 0 ? r : write_all(tiles->lines, "\n", 1);
+}
+
+int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
+        int r = add_record(tiles, line, n, ret_wrong);
+
+        return r < 0 ? r : append_line(tiles, line, n, ret_wrong);
+}
+
+int record_tiles_tree(RecordTiles *tiles, const void *leaves, size_t n, const char **ret_wrong) {
+        _cleanup_free_ Tile *levels = NULL;
+        int r;
+
+        if (n != tiles->new.size * sizeof(TreeHash))
+                return wrong(ret_wrong, "the log has not told all its leaves");
+        levels = calloc(TILE_LEVELS, sizeof(Tile));
+        tiles->leaves = malloc(n + 1);
+        if (!levels || !tiles->leaves)
+                return -ENOMEM;
+        memcpy(tiles->leaves, leaves, n);
+        r = check_tree(tiles, ret_wrong);
         if (r == 0)
-                r = add_entry(tiles, &leaf, ret_wrong);
-        return r < 0 ? r : append_line(tiles, line, n);
+                r = take_lines(tiles, ret_wrong);
+        return r < 0 ? r : write_tree(tiles, levels, ret_wrong);
+}
+
+uint64_t record_tiles_next(const RecordTiles *tiles) {
+        return tiles->next_record;
+}
+
+uint64_t record_tiles_pruned(const RecordTiles *tiles) {
+        return tiles->n_pruned;
 }
 
 int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong) {
-        unsigned left = (unsigned) (tiles->new.size % TILE_WIDTH);
-        int r = 0;
+        int r;
 
         if (tiles->next_record != tiles->new.size)
                 return wrong(ret_wrong, "the log has not told all its records");
-        if (left > 0 && tiles->n_entries == left)
-                r = write_entries(tiles, ret_wrong);
+        if (tiles->torn.n > 0)
+                return wrong(ret_wrong, LINES " there has more than the log's records");
+        r = write_last_entries(tiles, ret_wrong);
         if (r == 0 && syncfs(tiles->folder) < 0)
                 r = -errno;
         if (r == 0)
