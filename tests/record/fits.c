@@ -10,14 +10,15 @@
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
-#include "daemon/record/statement/judge.h"
 #include "daemon/record/statement/schema.h"
+#include "daemon/record/statement/statement-judge.h"
 #include "daemon/record/statement/statement.h"
 
 static const char *judge(const char *line, size_t n) {
         _cleanup_json_ json_t *statement = NULL;
         const char *wrong, *type;
         SchemaWrong schema_wrong;
+        _cleanup_health_ Health health = {};
         Judgement judgement;
 
         if (json_read(line, n, &statement, &wrong) < 0)
@@ -25,8 +26,7 @@ static const char *judge(const char *line, size_t n) {
         type = text_of(statement, "predicateType");
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || !schema_fits(statement, type, &schema_wrong))
                 return "schema";
-        return judge_predicate(json_object_get(statement, "predicate"), type,
-                               text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"), &judgement) ? "fits" : "judge";
+        return statement_judge(statement, type, &health, &judgement) == 0 ? "fits" : "judge";
 }
 
 int main(void) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
-#include "daemon/record/statement/judge.h"
+#include "daemon/record/statement/statement-judge.h"
 #include "daemon/record/statement/key-rotation.h"
 
 /* RFC 8032 section 7.1, test 1, and RFC 6979 section A.2.5; the fingerprints are ssh-keygen's. */
@@ -44,6 +44,16 @@ static void test_what_is_printed_is_read(void **state) {
         json_decref(value);
 }
 
+static int judge(json_t *predicate, Judgement *judgement) {
+        json_t *statement = json_pack("{s:O}", "predicate", predicate);
+        Health health;
+        int r;
+
+        r = statement_judge(statement, RECORD_TYPE_ROTATION, &health, judgement);
+        json_decref(statement);
+        return r;
+}
+
 static void test_keys_that_are_not_what_they_are_called_are_refused(void **state) {
         static const char *const bad[] = {
                 "{}",
@@ -66,7 +76,7 @@ static void test_keys_that_are_not_what_they_are_called_are_refused(void **state
                 assert_int_equal(key_rotation_parse(value, &rotation), -EBADMSG);
                 assert_int_equal(json_object_set_new(value, "log", json_pack("{s:i}", "index", 1)), 0);
                 assert_int_equal(json_object_set_new(value, "previous", json_object()), 0);
-                assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, "", &judgement));
+                assert_int_equal(judge(value, &judgement), -EBADMSG);
                 assert_non_null(strstr(judgement.wrong, "a key is not"));
                 json_decref(value);
         }
@@ -76,8 +86,8 @@ static void test_a_key_does_not_follow_itself(void **state) {
         json_t *value = read_text("{\"log\":{\"index\":0}," P256 ",\"replaces\":{" P256 "}}"), *good = read_text("{\"log\":{\"index\":0}," P256 ",\"replaces\":{" ED25519 "}}");
         Judgement judgement;
 
-        assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, "", &judgement));
-        assert_true(judge_predicate(good, RECORD_TYPE_ROTATION, "", &judgement));
+        assert_int_equal(judge(value, &judgement), -EBADMSG);
+        assert_int_equal(judge(good, &judgement), 0);
         json_decref(value);
         json_decref(good);
 }

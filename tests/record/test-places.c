@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where something was found broken and where nobody looked is read twice: out of what is handed over for signing, and out of what was signed. Both
- * must come to the same, or a log would not be believed that nobody has touched.
+ * Facts that were handed over for signing are read again out of what was signed. Both must come to the same text and the same places, or a log would not be
+ * believed that nobody has touched.
  */
 
 #include <setjmp.h>
@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "daemon/record/encode/json.h"
+#include "daemon/record/statement/statement-judge.h"
 #include "daemon/record/statement/statement.h"
 #include "tests/draw.h"
 #include "tests/record/server.h"
@@ -175,17 +176,38 @@ static void assert_same(const RecordPlace *given, size_t n_given, const RecordPl
         free(b);
 }
 
+/* Whatever was read is printed as it stands in PAYLOAD. */
+static void assert_same_text(const Health *health, const Printer *payload) {
+        _cleanup_printer_ Printer text = {};
+
+        if (health->is_rollup) {
+                print_measurements(&text, health->scan.steps, health->scan.n_steps, &health->scan.server.where);
+                print_diagnoses(&text, health->scan.steps, health->scan.n_steps, true);
+        } else
+                print_health(&text, &health->chip);
+        assert_int_equal(text.error, 0);
+        if (text.n > 0 && !memmem(payload->text, payload->n, text.text, text.n))
+                fail_msg("%.*s\nis not in\n%.*s", (int) text.n, text.text, (int) payload->n, payload->text);
+}
+
 static void assert_draft(const DraftGroup *group, size_t k) {
-        static const Signed none[SERVER_CHIPS];
+        Signed none[SERVER_CHIPS] = {};
         const Draft *draft = &group->drafts[k];
         _cleanup_json_ json_t *statement = NULL;
         _cleanup_printer_ Printer payload = {};
+        _cleanup_health_ Health health = {};
+        Judgement judgement;
         Places places;
 
-        statement_print(&payload, group, k, k, none[0].id, none);
+        for (size_t i = 0; i < SERVER_CHIPS; i++)
+                none[i].id[0] = (uint8_t) i;
+        statement_print(&payload, group, k, k + 1, none[k > 0 ? k - 1 : 0].id, none);
         assert_int_equal(payload.error, 0);
         statement = json_loadb(payload.text, payload.n, 0, NULL);
-        assert_int_equal(places_of(statement, &draft->entry, &places), 0);
+        if (statement_judge(statement, draft->entry.type, &health, &judgement) < 0)
+                fail_msg("%s: %.*s", judgement.wrong, (int) payload.n, payload.text);
+        assert_same_text(&health, &payload);
+        assert_int_equal(places_of(&health, &places), 0);
         assert_int_equal(places.stage, draft->places.stage);
         assert_int_equal(places.in_part, draft->places.in_part);
         n_in_part += places.in_part && location_kind(&draft->entry.subject) == LOCATION_CHIP;
@@ -233,23 +255,24 @@ static void test_what_was_signed_tells_the_same_places(void **state) {
 
 static void test_a_place_that_is_none_is_not_read(void **state) {
         static const char *const texts[] = {
-                "{'predicate':{'run':{'stage':'PREFLIGHT'},'steps':[{'name':'efa','result':'FAILED','diagnoses':[{'type':'FAIL','component':{'location':'?'}}]}]}}",
-                "{'predicate':{'run':{'stage':'PREFLIGHT'},'steps':[{'name':'efa','result':'FAILED',"
-                "'measurements':[{'name':'efa_untested_x','value':1,'component':{'location':''}}]}]}}",
+                "'diagnoses':[{'type':'FAIL','component':{'location':'?'}}]",
+                "'measurements':[{'name':'efa_untested_x','value':1,'component':{'location':''}}]",
         };
-        RecordEntry entry = { .type = RECORD_TYPE_HEALTH, .subject = server_location("us0-2/chip1") };
-
         for (size_t i = 0; i < ELEMENTS(texts); i++) {
                 _cleanup_json_ json_t *statement = NULL;
+                _cleanup_health_ Health health = {};
+                Judgement judgement;
                 char text[512];
                 Places places;
 
-                (void) snprintf(text, sizeof(text), "%s", texts[i]);
+                (void) snprintf(text, sizeof(text), "{'predicate':{'status':'COMPLETE','run':{'stage':'PREFLIGHT'},'location':{'path':'us0-2/chip1'},"
+                                "'failedTests':['efa'],'steps':[{'name':'efa','status':'COMPLETE','result':'FAILED',%s}]}}", texts[i]);
                 for (char *at = text; (at = strchr(at, '\''));)
                         *at = '"';
                 statement = json_loads(text, 0, NULL);
                 assert_non_null(statement);
-                assert_int_equal(places_of(statement, &entry, &places), -EBADMSG);
+                assert_int_equal(health_read(statement, RECORD_TYPE_HEALTH, &health, &judgement), 0);
+                assert_int_equal(places_of(&health, &places), -EBADMSG);
         }
 }
 

@@ -25,16 +25,23 @@ int timestamp_parse(const char *text, uint64_t *ret_usec) {
         return 0;
 }
 
-void timestamp_print(Printer *printer, const char *key, uint64_t usec) {
+int timestamp_format(uint64_t usec, char ret[static TIMESTAMP_MAX]) {
         time_t sec = (time_t) (usec / 1000000);
-        char text[48], whole[32];
+        size_t n;
         struct tm tm;
 
-        if (!gmtime_r(&sec, &tm)) {
+        if (!gmtime_r(&sec, &tm))
+                return -EINVAL;
+        n = strftime(ret, TIMESTAMP_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+        (void) snprintf(ret + n, TIMESTAMP_MAX - n, ".%03uZ", (unsigned) (usec / 1000 % 1000));
+        return 0;
+}
+
+void timestamp_print(Printer *printer, const char *key, uint64_t usec) {
+        char text[TIMESTAMP_MAX];
+
+        if (timestamp_format(usec, text) < 0)
                 printer->error = -EINVAL;
-                return;
-        }
-        (void) strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
-        (void) snprintf(text, sizeof(text), "%s.%03uZ", whole, (unsigned) (usec / 1000 % 1000));
-        printer_member(printer, key, text);
+        else
+                printer_member(printer, key, text);
 }

@@ -11,6 +11,7 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/log/log.h"
+#include "daemon/record/statement/health-read.h"
 
 __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const char *format, ...) {
         va_list arguments;
@@ -85,29 +86,24 @@ static bool is_entry_of(const RecordEntry *entry, const RecordEntry *record) {
                entry->finished_usec / 1000 == record->finished_usec / 1000;
 }
 
-static bool has_regions(const json_t *statement) {
-        const json_t *steps = json_object_get(json_object_get(statement, "predicate"), "steps");
-
-        for (size_t i = 0; i < json_array_size(steps); i++)
-                if (json_object_get(json_array_get(steps, i), "regions"))
+static bool has_regions(const Health *health) {
+        for (size_t i = 0; i < health->chip.n_steps; i++)
+                if (health->chip.steps[i].regions)
                         return true;
         return false;
 }
 
 /* What RECORD changed when it was written, once more. */
 static int derive(RecordLog *log, const RecordVerified *record) {
-        _cleanup_json_ json_t *statement = NULL;
+        _cleanup_health_ Health health = {};
         Places places = {};
-        const char *wrong;
         int r;
 
         if (!record_is_verdict(&record->entry))
                 return store_derive(log->store, &record->entry, NULL, false);
-        r = json_read(record->payload, record->n_payload, &statement, &wrong);
+        r = places_of_verified(record, &health, &places);
         if (r == 0)
-                r = places_of(statement, &record->entry, &places);
-        if (r == 0)
-                r = store_derive(log->store, &record->entry, &places, has_regions(statement));
+                r = store_derive(log->store, &record->entry, &places, has_regions(&health));
         places_done(&places);
         return r;
 }

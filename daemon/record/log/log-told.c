@@ -34,16 +34,20 @@ static int read_payload(RecordLog *log, const RecordEntry *entry, Envelope *ret)
 int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {
         _cleanup_(record_told_done) RecordTold told = {};
         _cleanup_(envelope_done) Envelope envelope = {};
+        _cleanup_health_ Health health = {};
+        Judgement judgement;
         const char *wrong;
         int r;
 
-        assert(log && entry && ret);
+        assert(log && entry && ret && record_is_verdict(entry));
 
         r = read_payload(log, entry, &envelope);
         if (r == 0)
                 r = envelope_read_payload(&envelope, &told.statement, &wrong);
         if (r == 0)
-                r = reason_of(told.statement, entry->type, &told.reason);
+                r = health_read(told.statement, entry->type, &health, &judgement);
+        if (r == 0)
+                r = reason_of(told.statement, entry->type, &health, &told.reason);
         if (r < 0)
                 return r;
         *ret = told;

@@ -7,20 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/record/encode/json.h"
-#include "daemon/record/statement/places.h"
 #include "daemon/record/statement/reason.h"
 
 typedef struct Failed {
         const RecordVerified *verified;
-        json_t *statement;
+        Health health;
         Places places;
         bool *is_cleared;   /* of each place */
         bool *is_left_out;  /* by a record that could have cleared it */
 } Failed;
 
 static void failed_done(Failed *failed) {
-        json_decref(failed->statement);
+        health_done(&failed->health);
         places_done(&failed->places);
         free(failed->is_cleared);
         free(failed->is_left_out);
@@ -57,13 +55,13 @@ static bool clears(const Places *later, const Places *failed, bool same_plan) {
 }
 
 int record_clears(const RecordVerified *later, const RecordVerified *failed) {
-        _cleanup_json_ json_t *later_statement = NULL, *failed_statement = NULL;
+        _cleanup_health_ Health later_health = {}, failed_health = {};
         Places now = {}, before = {};
         int r;
 
-        r = places_of_verified(later, &later_statement, &now);
+        r = places_of_verified(later, &later_health, &now);
         if (r == 0)
-                r = places_of_verified(failed, &failed_statement, &before);
+                r = places_of_verified(failed, &failed_health, &before);
         if (r == 0)
                 r = places_may_clear(&now, &later->entry, failed->entry.plan, before.stage) && clears(&now, &before, is_same_plan(later, failed));
         places_done(&now);
@@ -77,7 +75,7 @@ static int read_failed(const RecordVerified *verified, Failed *ret) {
         int r;
 
         *ret = (Failed) { .verified = verified };
-        r = places_of_verified(verified, &ret->statement, &ret->places);
+        r = places_of_verified(verified, &ret->health, &ret->places);
         if (r < 0)
                 return r;
         ret->is_cleared = calloc(ret->places.n_failed + 1, sizeof(*ret->is_cleared));
@@ -87,11 +85,11 @@ static int read_failed(const RecordVerified *verified, Failed *ret) {
 
 static int take_later(Failed *failed, const RecordVerified *later) {
         const RecordEntry *entry = &failed->verified->entry;
-        _cleanup_json_ json_t *statement = NULL;
+        _cleanup_health_ Health health = {};
         Places now = {};
         int r;
 
-        r = places_of_verified(later, &statement, &now);
+        r = places_of_verified(later, &health, &now);
         if (r < 0)
                 return r;
         if (places_may_clear(&now, &later->entry, entry->plan, failed->places.stage))
@@ -118,33 +116,30 @@ static bool stands_at(const Failed *failed, const char *step, const Location *wh
         return false;
 }
 
-/* Takes away the failures of DIAGNOSES that were cleared. STEP: of all; NULL: each tells its own. */
-static void take_cleared(const Failed *failed, json_t *diagnoses, const char *step) {
-        for (size_t i = json_array_size(diagnoses); i-- > 0;) {
-                const json_t *diagnosis = json_array_get(diagnoses, i), *component = json_object_get(diagnosis, "component");
-                Location where = failed->verified->entry.subject;
+/* Takes away the failures of STEP that were cleared. */
+static void take_cleared(const Failed *failed, RecordStep *step) {
+        RecordDiagnosis *diagnoses = (RecordDiagnosis *) step->diagnoses; /* memory of the reading */
+        size_t n = 0;
 
-                if (component && location_parse(text_of(component, "location"), &where, NULL, NULL) < 0)
-                        continue;
-                if (strcmp(text_of(diagnosis, "type"), severity_to_ocp(SEVERITY_FAIL)) == 0 &&
-                    !stands_at(failed, step ?: text_of(diagnosis, "step"), &where))
-                        (void) json_array_remove(diagnoses, i);
-        }
+        for (size_t i = 0; i < step->n_diagnoses; i++)
+                if (diagnoses[i].severity != SEVERITY_FAIL || stands_at(failed, step->name, &diagnoses[i].where))
+                        diagnoses[n++] = diagnoses[i];
+        step->n_diagnoses = n;
 }
 
-/* The predicate, with no more of what failed in it than stands. */
+/* What was read, with no more of what failed in it than stands. */
 static void narrow(Failed *failed) {
-        json_t *predicate = json_object_get(failed->statement, "predicate"), *steps = json_object_get(predicate, "steps");
+        Health *health = &failed->health;
+        size_t n_steps = health->is_rollup ? health->scan.n_steps : health->chip.n_steps, n = 0;
 
-        take_cleared(failed, json_object_get(predicate, "diagnoses"), NULL);
-        for (size_t i = json_array_size(steps); i-- > 0;) {
-                json_t *step = json_array_get(steps, i);
-                const char *name = text_of(step, "name");
+        for (size_t i = 0; i < n_steps; i++) {
+                RecordStep *step = &health->steps[i];
 
-                take_cleared(failed, json_object_get(step, "diagnoses"), name);
-                if (strcmp(text_of(step, "result"), result_to_string(RESULT_FAILED)) == 0 && !stands_at(failed, name, NULL))
-                        (void) json_array_remove(steps, i);
+                take_cleared(failed, step);
+                if (step->verdict != VERDICT_FAILED || stands_at(failed, step->name, NULL))
+                        health->steps[n++] = *step;
         }
+        *(health->is_rollup ? &health->scan.n_steps : &health->chip.n_steps) = n;
 }
 
 /* The first place that stands, or NULL. */
@@ -173,14 +168,14 @@ static void format_needs(const Reach *reach, char *text, size_t size) {
 static int say(Failed *failed, const RecordPlace *first, bool is_left_out, RecordStand *stand) {
         const RecordEntry *entry = &failed->verified->entry;
         _cleanup_free_ char *reason = NULL;
-        char subject[LOCATION_STRING_MAX], needs[REACH_NEEDED_MAX * (LOCATION_SERVER_NAME_MAX + 8)], *line;
+        char needs[REACH_NEEDED_MAX * (LOCATION_SERVER_NAME_MAX + 8)], *line;
         int r;
 
         narrow(failed);
-        if (strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0)
-                r = reason_of_server(json_object_get(failed->statement, "predicate"), location_format(&entry->subject, subject), stand->result, &reason);
+        if (failed->health.is_rollup)
+                r = reason_of_server(&failed->health, stand->result, &reason);
         else
-                r = reason_of(failed->statement, entry->type, &reason);
+                r = reason_of(failed->health.statement, entry->type, &failed->health, &reason);
         if (r < 0)
                 return r;
         format_needs(places_reach(&failed->places, first->step), needs, sizeof(needs));

@@ -16,6 +16,14 @@ static const struct {
         [VERDICT_ERROR]   = { "ERROR",    "INCONCLUSIVE" },
 };
 
+const char *health_step_status(Verdict verdict) {
+        return verdict >= 0 && verdict < _VERDICT_MAX ? step_words[verdict].status : "";
+}
+
+const char *health_step_result(Verdict verdict) {
+        return verdict >= 0 && verdict < _VERDICT_MAX ? step_words[verdict].result : "";
+}
+
 /* The component types of OCP Test & Validation. */
 static const char *component_type(LocationKind kind) {
         switch (kind) {
@@ -158,7 +166,7 @@ static void print_errors(Printer *printer, const RecordStep *step) {
                 print_error(printer, reason_to_string(step->reason), step->message);
         for (size_t i = 0; i < step->n_measurements; i++)
                 if (!measurement_is_printable(&step->measurements[i]))
-                        print_error(printer, "not-a-number", step->measurements[i].name);
+                        print_error(printer, ERROR_NOT_A_NUMBER, step->measurements[i].name);
         printer_close(printer, ']');
 }
 

@@ -83,6 +83,18 @@ int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, cons
         return digest_sha256(ret->document, strlen(ret->document), ret->digest);
 }
 
+void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]) {
+        const char *product = strchr(uri, '-'), *serial = product ? strchr(product + 1, '-') : NULL;
+
+        *ret_product = *ret_serial = '\0';
+        if (!serial)
+                return;
+        if (serial - product <= RECORD_PRODUCT_BYTES)
+                (void) snprintf(ret_product, RECORD_PRODUCT_BYTES, "%.*s", (int) (serial - product - 1), product + 1);
+        if (!strchr(serial, '_') && strlen(serial) <= RECORD_SERIAL_BYTES)
+                (void) snprintf(ret_serial, RECORD_SERIAL_BYTES, "%s", serial + 1);
+}
+
 void identity_print_open(Printer *printer, const Identity *identity, const char *name) {
         char hex[DIGEST_HEX];
 

@@ -41,5 +41,8 @@ bool identity_serial_is_valid(const char *serial);
 int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
                 Identity *ret);
 
+/* What URI says, "" where it says nothing: one of a part without a serial has no serial of its own. */
+void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
+
 /* {"name":…,"uri":…,"digest":{…} and an open brace: the caller may go on, and closes. */
 void identity_print_open(Printer *printer, const Identity *identity, const char *name);

@@ -4,26 +4,31 @@
 /*
  * Judge
  *
- * A record's verdict made again from what it holds: limits from values, what diagnoses mean from the catalogue,
- * steps from measurements and diagnoses, coverage from what steps measured, the result from steps and coverage,
- * the lists of names from the steps, a roll-up from its chips. Evidence is a lower bound: a step, or a server,
- * may be called worse than its numbers, never better; a chip's result must be exactly the fold.
+ * A verdict made again from the facts that are signed: limits from values, what diagnoses mean from the catalogue, steps from measurements and diagnoses,
+ * coverage from what steps measured, the result from steps and coverage, a roll-up from its chips. Evidence is a lower bound: a step, or a server, may be
+ * called worse than its numbers, never better; a chip's result must be exactly the fold.
+ *
+ * The signer judges by it what it is about to sign, and every reader what was signed.
  */
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "daemon/record/record.h"
 
 typedef struct Judgement {
-        char wrong[192]; /* "" where the record agrees with itself */
+        char wrong[192]; /* why not */
 } Judgement;
 
-/* PREDICATE fits its schema; URI is that of its subject, "" where it has none. */
-bool judge_predicate(const json_t *predicate, const char *predicate_type, const char *uri, Judgement *ret);
+/* Says what is wrong, and returns false. */
+bool judge_wrong(Judgement *judgement, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/*
- * The step of a health record in the words of assay; _VERDICT_INVALID where status and result contradict
- * each other.
- */
-Verdict judge_step_verdict(const json_t *step);
+bool judge_chip(const RecordHealth *chip, Judgement *ret);
+/* The roll-up of SCAN, of whose chips it tells where they sit and how they stand: see judge_chip() for the rest of them. */
+bool judge_server(const RecordScan *scan, Judgement *ret);
+/* One step, by its own evidence. */
+bool judge_step(const RecordStep *step, Judgement *ret);
+
+/* The best that can be said of the server in the face of what it has that lies in none of its chips. */
+Result judge_own(const RecordScan *scan);
+/* How many chips the server has, of which STATED (0: none) are said: no roll-up clears it with fewer. 0: not known. */
+size_t judge_chips_of(const RecordSubject *server, size_t stated);

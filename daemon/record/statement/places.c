@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/encode/json.h"
-#include "daemon/record/statement/judge-parts.h"
+#include "daemon/record/statement/health-read.h"
 #include "daemon/record/statement/statement.h"
 
 #define UNTESTED          REACH_UNTESTED
@@ -25,10 +24,6 @@ static void add_untested(Places *places, const char *step, const Location *where
         places->untested[places->n_untested - 1].is_together = found && strcmp(found, UNTESTED_TOGETHER) == 0 && location_kind(where) == LOCATION_CHIP;
 }
 
-static bool has_run(const RecordStep *step) {
-        return step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED || step->verdict == VERDICT_FAILED;
-}
-
 static void add_unlocated(Places *places, const char *step, const Location *chip) {
         add(places->failed, &places->n_failed, step, chip);
         places->failed[places->n_failed - 1].is_unlocated = true;
@@ -37,7 +32,7 @@ static void add_unlocated(Places *places, const char *step, const Location *chip
 static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
         size_t n_failed = places->n_failed;
 
-        if (in_part || !has_run(step))
+        if (in_part || !verdict_is_judged(step->verdict))
                 add(places->untested, &places->n_untested, step->name, subject);
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const RecordMeasurement *measurement = &step->measurements[i];
@@ -78,13 +73,19 @@ static int places_read(Stage stage, const Location *subject, const RecordStep *s
         return 0;
 }
 
-int places_of_scan(const RecordScan *scan, bool in_part, Places *ret) {
+/* It is of less than all chips that the server has. */
+static bool is_in_part_of_server(const RecordScan *scan) {
+        return scan->n_chips == 0 || scan->n_chips < judge_chips_of(&scan->server, scan->n_chips_of_server);
+}
+
+int places_of_scan(const RecordScan *scan, Places *ret) {
+        bool in_part = scan->n_chips < judge_chips_of(&scan->server, scan->n_chips_of_server);
         int r;
 
         r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps, in_part, ret);
         if (r < 0)
                 return r;
-        ret->in_part = in_part || scan->n_chips == 0;
+        ret->in_part = is_in_part_of_server(scan);
         for (; ret->n_reaches < scan->n_steps; ret->n_reaches++)
                 reach_of_server_step(scan, ret->n_reaches, &ret->reaches[ret->n_reaches]);
         return 0;
@@ -125,14 +126,13 @@ static bool is_excused(const RecordHealth *health, const RecordPromise *promise)
         return false;
 }
 
-/* Its twin reads what was signed: is_part_of_health(). */
 static bool is_in_part(const RecordHealth *health) {
         bool any = false;
 
         if (health->result != RESULT_INCONCLUSIVE && health->result != RESULT_FAILED)
                 return false;
         for (size_t i = 0; i < health->n_steps; i++) {
-                if (!has_run(&health->steps[i]) && !is_left_out(&health->steps[i]))
+                if (!verdict_is_judged(health->steps[i].verdict) && !is_left_out(&health->steps[i]))
                         return false;
                 any = any || is_left_out(&health->steps[i]) || lacks_chips(&health->steps[i]);
         }
@@ -154,224 +154,64 @@ int places_of_health(const RecordRun *run, const RecordHealth *health, Places *r
         return 0;
 }
 
-/* ---- out of what was signed ---- */
-
-static int reserve(Places *places, size_t n_failed, size_t n_untested) {
-        RecordPlace *failed, *untested;
-
-        failed = reallocarray(places->failed, places->n_failed + n_failed + 1, sizeof(RecordPlace));
-        if (!failed)
-                return -ENOMEM;
-        places->failed = failed;
-        untested = reallocarray(places->untested, places->n_untested + n_untested + 1, sizeof(RecordPlace));
-        if (!untested)
-                return -ENOMEM;
-        places->untested = untested;
-        return 0;
-}
-
-/* Where FROM is of: its component, or what all is of. -EBADMSG: that is no place. */
-static int where_of(const json_t *from, const Location *subject, Location *ret) {
-        const json_t *component = json_object_get(from, "component");
-
-        *ret = *subject;
-        return component && location_parse(text_of(component, "location"), ret, NULL, NULL) < 0 ? -EBADMSG : 0;
-}
-
-static int take_failed(const json_t *diagnoses, const char *step, const Location *subject, Places *places) {
-        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
-                const json_t *diagnosis = json_array_get(diagnoses, i);
-                Location where;
-                int r;
-
-                if (strcmp(text_of(diagnosis, "type"), severity_to_ocp(SEVERITY_FAIL)) != 0)
-                        continue;
-                r = where_of(diagnosis, subject, &where);
-                if (r < 0)
-                        return r;
-                add(places->failed, &places->n_failed, step ?: text_of(diagnosis, "step"), &where);
-        }
-        return 0;
-}
-
-static int take_measured(const json_t *step, const Location *subject, Places *places) {
-        const json_t *measurements = json_object_get(step, "measurements"), *errors = json_object_get(step, "errors");
-
-        for (size_t i = 0; i < json_array_size(measurements); i++) {
-                const json_t *measurement = json_array_get(measurements, i);
-                Location where;
-                int r;
-
-                if (!strstr(text_of(measurement, "name"), UNTESTED) || json_number_value(json_object_get(measurement, "value")) <= 0)
-                        continue;
-                r = where_of(measurement, subject, &where);
-                if (r < 0)
-                        return r;
-                add_untested(places, text_of(step, "name"), &where, text_of(measurement, "name"));
-        }
-        for (size_t i = 0; i < json_array_size(errors); i++) {
-                const json_t *error = json_array_get(errors, i);
-
-                if (strcmp(text_of(error, "symptom"), "not-a-number") == 0 && strstr(text_of(error, "message"), UNTESTED))
-                        add(places->untested, &places->n_untested, text_of(step, "name"), subject);
-        }
-        return 0;
-}
-
-static int take_step(const json_t *step, const Location *subject, Places *places) {
-        const json_t *diagnoses = json_object_get(step, "diagnoses");
-        size_t n_failed = places->n_failed;
-        int r;
-
-        r = reserve(places, json_array_size(diagnoses) + 1,
-                    json_array_size(json_object_get(step, "measurements")) + json_array_size(json_object_get(step, "errors")) + 1);
-        if (r < 0)
-                return r;
-        if (result_from_string(text_of(step, "result")) == RESULT_INCONCLUSIVE)
-                add(places->untested, &places->n_untested, text_of(step, "name"), subject);
-        r = take_measured(step, subject, places);
-        if (r == 0)
-                r = take_failed(diagnoses, text_of(step, "name"), subject, places);
-        if (r == 0 && result_from_string(text_of(step, "result")) == RESULT_FAILED && places->n_failed == n_failed)
-                add_unlocated(places, text_of(step, "name"), subject);
-        return r;
-}
+/* ---- of what was read ---- */
 
 /* A roll-up says of its steps no more than what stands, and where they did not look. */
-static int take_summary(const json_t *predicate, const Location *subject, Places *places) {
-        const json_t *diagnoses = json_object_get(predicate, "diagnoses"), *untested = json_object_get(predicate, "untested");
-        int r;
+static int places_of_rollup(const Health *health, Places *ret) {
+        const RecordScan *scan = &health->scan;
+        Places places = { .stage = scan->run.stage, .in_part = is_in_part_of_server(scan), .tells_reaches = health->tells_reaches };
 
-        r = reserve(places, json_array_size(diagnoses), json_array_size(untested));
-        for (size_t i = 0; i < json_array_size(untested) && r == 0; i++) {
-                const json_t *place = json_array_get(untested, i);
-                Location where;
-
-                r = where_of(place, subject, &where);
-                if (r == 0)
-                        add(places->untested, &places->n_untested, text_of(place, "step"), &where);
-        }
-        return r < 0 ? r : take_failed(diagnoses, NULL, subject, places);
-}
-
-static bool is_among(const json_t *names, const char *name) {
-        for (size_t i = 0; i < json_array_size(names); i++)
-                if (strcmp(json_string_value(json_array_get(names, i)) ?: "", name) == 0)
-                        return true;
-        return false;
-}
-
-static bool signed_lacks_chips(const json_t *step) {
-        const json_t *measurements = json_object_get(step, "measurements");
-
-        for (size_t i = 0; i < json_array_size(measurements); i++) {
-                const json_t *measurement = json_array_get(measurements, i);
-
-                if (tells_unasked(text_of(measurement, "name"), json_number_value(json_object_get(measurement, "value"))))
-                        return true;
-        }
-        return false;
-}
-
-static bool signed_has_counted(const json_t *step, const char *name) {
-        const json_t *measurements = json_object_get(step, "measurements");
-
-        for (size_t i = 0; i < json_array_size(measurements); i++) {
-                const json_t *measurement = json_array_get(measurements, i);
-
-                if (json_is_true(json_object_get(measurement, "isCoverage")) && strcmp(text_of(measurement, "name"), name) == 0)
-                        return true;
-        }
-        return false;
-}
-
-static bool is_excused_by(const json_t *steps, const json_t *untested, const char *name) {
-        for (size_t i = 0; i < json_array_size(steps); i++)
-                if (signed_lacks_chips(json_array_get(steps, i)) && signed_has_counted(json_array_get(steps, i), name))
-                        return true;
-        for (size_t i = 0; i < json_array_size(untested); i++)
-                if (is_among(json_object_get(json_array_get(untested, i), "coverage"), name))
-                        return true;
-        return false;
-}
-
-/* Every test that is open was left out by who asked, or went without chips that he did not ask for, and no other promise is open. */
-static bool is_part_of_health(const json_t *predicate) {
-        const json_t *untested = json_object_get(predicate, "untestedTests"), *coverage = json_object_get(predicate, "coverage");
-        const json_t *steps = json_object_get(predicate, "steps");
-        Result result = result_from_string(text_of(predicate, "result"));
-        bool any = json_array_size(untested) > 0;
-
-        if (result != RESULT_INCONCLUSIVE && result != RESULT_FAILED)
-                return false;
-        for (size_t i = 0; i < json_array_size(steps); i++)
-                any = any || signed_lacks_chips(json_array_get(steps, i));
-        for (size_t i = 0; i < json_array_size(untested); i++)
-                if (strcmp(text_of(json_array_get(untested, i), "reason"), reason_to_string(REASON_NOT_REQUESTED)) != 0)
-                        return false;
-        for (size_t i = 0; i < json_array_size(coverage); i++) {
-                const json_t *promise = json_array_get(coverage, i);
-
-                if (json_number_value(json_object_get(promise, "reached")) < json_number_value(json_object_get(promise, "promised")) &&
-                    !is_excused_by(steps, untested, text_of(promise, "name")))
-                        return false;
-        }
-        return any;
-}
-
-/* URI: of the statement's subject, which tells the product. */
-static bool is_part_of_server(const json_t *predicate, const char *uri) {
-        size_t n = json_array_size(json_object_get(predicate, "components"));
-
-        return n == 0 || n < judge_chips_of(predicate, uri);
-}
-
-/* A chip's record has its steps; a roll-up tells its tests. */
-static int take_reaches(const json_t *predicate, const json_t *all, void (*read)(const json_t *predicate, const json_t *step, Reach *ret), Places *places) {
-        size_t n = json_array_size(all);
-
-        places->reaches = calloc(n + 1, sizeof(Reach));
-        if (!places->reaches)
+        places.failed = calloc(scan->n_steps + 1, sizeof(RecordPlace));
+        places.untested = calloc(health->n_untested + 1, sizeof(RecordPlace));
+        places.reaches = calloc(health->n_reaches + 1, sizeof(Reach));
+        if (!places.failed || !places.untested || !places.reaches) {
+                places_done(&places);
                 return -ENOMEM;
-        places->tells_reaches = all != NULL;
-        for (; places->n_reaches < n; places->n_reaches++)
-                read(predicate, json_array_get(all, places->n_reaches), &places->reaches[places->n_reaches]);
+        }
+        for (size_t i = 0; i < scan->n_steps; i++)
+                for (size_t k = 0; k < scan->steps[i].n_diagnoses; k++)
+                        if (scan->steps[i].diagnoses[k].severity == SEVERITY_FAIL)
+                                add(places.failed, &places.n_failed, scan->steps[i].name, &scan->steps[i].diagnoses[k].where);
+        for (; places.n_untested < health->n_untested; places.n_untested++)
+                places.untested[places.n_untested] = health->untested[places.n_untested];
+        for (; places.n_reaches < health->n_reaches; places.n_reaches++)
+                places.reaches[places.n_reaches] = health->reaches[places.n_reaches];
+        *ret = places;
         return 0;
 }
 
-int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
-        const json_t *predicate = json_object_get(statement, "predicate"), *steps = json_object_get(predicate, "steps");
-        Places places = { .stage = stage_from_string(text_of(json_object_get(predicate, "run"), "stage")) };
-        int r = 0;
+static bool are_named(const RecordPlace *places, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (place_is_unnamed(&places[i].where))
+                        return false;
+        return true;
+}
 
-        if (strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0) {
-                places.in_part = is_part_of_server(predicate, text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"));
-                r = take_summary(predicate, &entry->subject, &places);
-                if (r == 0)
-                        r = take_reaches(predicate, json_object_get(predicate, "tests"), reach_of_signed_test, &places);
-        } else {
-                places.in_part = is_part_of_health(predicate);
-                for (size_t i = 0; i < json_array_size(steps) && r == 0; i++)
-                        r = take_step(json_array_get(steps, i), &entry->subject, &places);
-                if (r == 0)
-                        r = take_reaches(predicate, steps, reach_of_signed, &places);
-        }
-        if (r < 0) {
-                places_done(&places);
+int places_of(const Health *health, Places *ret) {
+        Places places;
+        int r;
+
+        r = health->is_rollup ? places_of_rollup(health, &places) : places_of_health(&health->scan.run, &health->chip, &places);
+        if (r < 0)
                 return r;
+        if (!are_named(places.failed, places.n_failed) || !are_named(places.untested, places.n_untested)) {
+                places_done(&places);
+                return -EBADMSG;
         }
         *ret = places;
         return 0;
 }
 
-int places_of_verified(const RecordVerified *verified, json_t **ret_statement, Places *ret) {
-        const char *wrong;
+int places_of_verified(const RecordVerified *verified, Health *ret_health, Places *ret) {
         int r;
 
-        if (!record_is_verdict(&verified->entry))
-                return -EBADMSG;
-        r = json_read(verified->payload, verified->n_payload, ret_statement, &wrong);
-        return r < 0 ? r : places_of(*ret_statement, &verified->entry, ret);
+        r = health_read_verified(verified, ret_health);
+        if (r < 0)
+                return r;
+        r = places_of(ret_health, ret);
+        if (r < 0)
+                health_done(ret_health);
+        return r;
 }
 
 void places_done(Places *places) {

@@ -32,19 +32,26 @@ typedef struct Places {
         Reach *reaches; /* of all steps, also of those that were left out */
 } Places;
 
+/* Of a component that has no location, or one that is none. */
+#define PLACE_UNNAMED ((Location) { .server = "?" })
+
+static inline bool place_is_unnamed(const Location *where) {
+        return *where->server == '?';
+}
+
 /* In part: a server without all its chips, of which nothing was looked at as it should be. -ENOMEM. */
-int places_of_scan(const RecordScan *scan, bool in_part, Places *ret);
+int places_of_scan(const RecordScan *scan, Places *ret);
 /*
  * In part: a chip of which steps were left out by who asked, as those of links are in a scan of one chip, or had to do without chips of the server that nobody
  * asked for, and with them the promises that only they could have kept, so that it is INCONCLUSIVE or FAILED. Where anything else could not be judged it is
  * none. -ENOMEM.
  */
 int places_of_health(const RecordRun *run, const RecordHealth *health, Places *ret);
-/* The same out of STATEMENT, the payload of a verdict that ENTRY is of. -EBADMSG: a place in it is none; -ENOMEM. */
-struct json_t;
-int places_of(const struct json_t *statement, const RecordEntry *entry, Places *ret);
-/* The same of a verdict with its payload, and *RET_STATEMENT, a reference, what was signed; also where the places fail. -EBADMSG, -ENOMEM. */
-int places_of_verified(const RecordVerified *verified, struct json_t **ret_statement, Places *ret);
+/* Of what was signed. -EBADMSG: a place in it has no name; -ENOMEM. */
+struct Health;
+int places_of(const struct Health *health, Places *ret);
+/* The same of a verdict with its payload, and what that says. -EBADMSG, -ENOMEM. */
+int places_of_verified(const RecordVerified *verified, struct Health *ret_health, Places *ret);
 void places_done(Places *places);
 
 /* Whether ENTRY, of PLACES, may clear at all what a plan of that name and stage has found: it is of that plan, or a pass of one that looks at as much. */

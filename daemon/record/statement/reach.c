@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "daemon/record/encode/json.h"
 #include "daemon/record/statement/statement.h"
 
 #define REGIONS_WORD   "regions"
@@ -24,11 +23,11 @@
 #define FOUND_WITH_SERVERS  "_found_with_servers"
 #define TESTED_WITH_SERVERS "_tested_with_servers"
 
-static void init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
+void reach_init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
         *ret = (Reach) {};
         (void) snprintf(ret->step, sizeof(ret->step), "%s", step);
         (void) snprintf(ret->check, sizeof(ret->check), "%s", check);
-        (void) snprintf(ret->plan, sizeof(ret->plan), "%.*s", (int) sizeof(ret->plan) - 1, plan_sha256);
+        (void) snprintf(ret->plan, sizeof(ret->plan), "%.*s", (int) sizeof(ret->plan) - 1, plan_sha256 ?: "");
 }
 
 static ReachCount *find(Reach *reach, const char *name) {
@@ -38,8 +37,7 @@ static ReachCount *find(Reach *reach, const char *name) {
         return NULL;
 }
 
-/* The most that was counted; NULL where it is no amount, or there is no room. */
-static ReachCount *count(Reach *reach, const char *name, double reached) {
+ReachCount *reach_count(Reach *reach, const char *name, double reached) {
         ReachCount *found = find(reach, name);
 
         if (!(reached >= 0) || !isfinite(reached) || strlen(name) >= sizeof(found->name))
@@ -92,7 +90,7 @@ static void take_others(const char *name, double value, Reach *reach) {
                 reach->is_with_servers = true;
 }
 
-/* ---- out of what is handed over ---- */
+/* ---- out of facts ---- */
 
 static bool is_among(const char *const *names, const char *name) {
         for (; names && *names; names++)
@@ -118,12 +116,12 @@ static double promised_of(const RecordHealth *health, const char *name) {
 }
 
 void reach_of_step(const RecordRun *run, const RecordHealth *health, const RecordStep *step, Reach *ret) {
-        init(step->name, step->check, run->plan_sha256, ret);
+        reach_init(step->name, step->check, run->plan_sha256, ret);
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const RecordMeasurement *measurement = &step->measurements[i];
 
                 if (reach_is_count(step, measurement, &health->subject.where))
-                        (void) count(ret, measurement->name, measurement->value);
+                        (void) reach_count(ret, measurement->name, measurement->value);
                 if (measurement_is_printable(measurement))
                         take_others(measurement->name, measurement->value, ret);
         }
@@ -167,7 +165,7 @@ static const char *why_left_out(const RecordMeasurement *measurement) {
         return measurement->value > 0 ? strstr(measurement->name, REACH_UNTESTED) : NULL;
 }
 
-static size_t count_left_out(const RecordStep *step) {
+size_t reach_left_out(const RecordStep *step) {
         size_t n = 0;
 
         for (size_t i = 0; i < step->n_measurements; i++)
@@ -207,7 +205,7 @@ void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret) {
         const RecordStep *step = &scan->steps[index];
         bool is_first = true;
 
-        init(step->name, step->check, scan->run.plan_sha256, ret);
+        reach_init(step->name, step->check, scan->run.plan_sha256, ret);
         ret->n_left_out = count_own_left_out(scan, step);
         for (size_t c = 0; c < scan->n_chips; c++)
                 for (size_t i = 0; i < scan->chips[c].n_steps; i++) {
@@ -216,86 +214,11 @@ void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret) {
 
                         if (strcmp(part->name, step->name) != 0 || !verdict_is_judged(part->verdict))
                                 continue;
-                        ret->n_left_out += count_left_out(part);
+                        ret->n_left_out += reach_left_out(part);
                         reach_of_step(&scan->run, &scan->chips[c], part, &chip);
                         take_least(&chip, is_first, ret);
                         is_first = false;
                 }
-}
-
-/* ---- out of what was signed ---- */
-
-static const char *plan_of(const json_t *predicate) {
-        return text_of(json_object_get(json_array_get(json_object_get(predicate, "configuration"), 0), "digest"), "sha256");
-}
-
-static double signed_promise(const json_t *predicate, const char *name) {
-        const json_t *coverage = json_object_get(predicate, "coverage");
-
-        for (size_t i = 0; i < json_array_size(coverage); i++)
-                if (strcmp(text_of(json_array_get(coverage, i), "name"), name) == 0)
-                        return json_number_value(json_object_get(json_array_get(coverage, i), "promised"));
-        return 0;
-}
-
-static void take_signed_regions(const json_t *predicate, const json_t *regions, Reach *ret) {
-        const json_t *tests = json_object_get(regions, "tested");
-        const char *run = text_of(json_object_get(predicate, "run"), "id");
-
-        if (partition_parse(text_of(regions, "partition"), &ret->partition) < 0)
-                return;
-        ret->has_regions = true;
-        for (size_t i = 0; i < json_array_size(tests); i++)
-                if (strcmp(text_of(json_array_get(tests, i), "run"), run) == 0)
-                        (void) region_set_parse(text_of(json_array_get(tests, i), "regions"), partition_regions(&ret->partition), &ret->tested);
-}
-
-static void take_signed_servers(const json_t *predicate, const json_t *step, Reach *ret) {
-        const json_t *servers = json_object_get(json_object_get(predicate, "run"), "servers"), *diagnoses = json_object_get(step, "diagnoses");
-        Location own = {};
-
-        (void) location_parse(text_of(json_object_get(predicate, "location"), "path"), &own, NULL, NULL);
-        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
-                const json_t *diagnosis = json_array_get(diagnoses, i);
-
-                if (strcmp(text_of(diagnosis, "type"), severity_to_ocp(SEVERITY_FAIL)) == 0)
-                        take_far_end(text_of(json_object_get(diagnosis, "annotations"), "farEnd"), own.server, ret);
-        }
-        for (size_t i = 0; i < json_array_size(servers); i++)
-                add_server(json_string_value(json_array_get(servers, i)) ?: "", ret->servers, RECORD_RUN_SERVERS_MAX);
-}
-
-void reach_of_signed(const json_t *predicate, const json_t *step, Reach *ret) {
-        const json_t *measurements = json_object_get(step, "measurements");
-
-        init(text_of(step, "name"), text_of(step, "check"), plan_of(predicate), ret);
-        for (size_t i = 0; i < json_array_size(measurements); i++) {
-                const json_t *measurement = json_array_get(measurements, i);
-                double value = json_number_value(json_object_get(measurement, "value"));
-
-                if (json_is_true(json_object_get(measurement, "isCoverage")))
-                        (void) count(ret, text_of(measurement, "name"), value);
-                take_others(text_of(measurement, "name"), value, ret);
-        }
-        take_signed_servers(predicate, step, ret);
-        for (size_t i = 0; i < ret->n_counts; i++)
-                ret->counts[i].promised = signed_promise(predicate, ret->counts[i].name);
-        if (json_object_get(step, "regions"))
-                take_signed_regions(predicate, json_object_get(step, "regions"), ret);
-}
-
-void reach_of_signed_test(const json_t *predicate, const json_t *test, Reach *ret) {
-        const json_t *coverage = json_object_get(test, "coverage");
-
-        init(text_of(test, "name"), text_of(test, "check"), plan_of(predicate), ret);
-        ret->n_left_out = (size_t) json_integer_value(json_object_get(test, "leftOut"));
-        for (size_t i = 0; i < json_array_size(coverage); i++) {
-                const json_t *item = json_array_get(coverage, i);
-                ReachCount *found = count(ret, text_of(item, "name"), json_number_value(json_object_get(item, "reached")));
-
-                if (found)
-                        found->promised = json_number_value(json_object_get(item, "promised"));
-        }
 }
 
 /* ---- what must be reached ---- */
@@ -337,7 +260,7 @@ static int parse_count(char *word, Reach *reach) {
                 return -EBADMSG;
         *value++ = '\0';
         reached = strtod(value, &end);
-        return end == value || *end || !count(reach, word, reached) ? -EBADMSG : 0;
+        return end == value || *end || !reach_count(reach, word, reached) ? -EBADMSG : 0;
 }
 
 int reach_parse(const char *text, Reach *ret) {

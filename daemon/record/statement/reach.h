@@ -51,14 +51,15 @@ bool reach_name_ends_with(const char *name, const char *end);
 /* Whether MEASUREMENT is one of the counts by which STEP of UNIT tells how much it has tested. */
 bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit);
 
+/* In how many places STEP left something out, by what it measured. */
+size_t reach_left_out(const RecordStep *step);
 /* Of a step of a chip, and of step INDEX of a server, by its chips. */
 void reach_of_step(const RecordRun *run, const RecordHealth *health, const RecordStep *step, Reach *ret);
 void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret);
 
-/* The same out of what was signed: of a step in PREDICATE of a chip, and of one of the tests that a roll-up tells. */
-struct json_t;
-void reach_of_signed(const struct json_t *predicate, const struct json_t *step, Reach *ret);
-void reach_of_signed_test(const struct json_t *predicate, const struct json_t *test, Reach *ret);
+/* A step of which nothing is known yet; and the most that was counted of it: NULL where it is no amount, or there is no room. */
+void reach_init(const char *step, const char *check, const char *plan_sha256, Reach *ret);
+ReachCount *reach_count(Reach *reach, const char *name, double reached);
 
 /* The reach that a pass needs to clear a failure of REACH, as one word without '/', and back. -EBADMSG: it is none. A bare name asks for that step alone. */
 char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]);

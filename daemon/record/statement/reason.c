@@ -3,10 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "daemon/record/encode/json.h"
-#include "daemon/record/statement/judge.h"
-#include "daemon/record/statement/reach.h"
+#include "daemon/record/encode/printer.h"
+#include "daemon/record/encode/timestamp.h"
 
 #define NAMES_MAX 4 /* in a line; the rest are a number */
 
@@ -30,46 +31,27 @@ static void print_number(Printer *printer, double value) {
                 printer_raw(printer, text, (size_t) n);
 }
 
-/* LOCATION without the part that stands at the line's begin already. */
-static const char *below(const char *location, const char *subject) {
+/* Ended by a zero. */
+static int take_line(Printer *printer, char **ret) {
+        printer_raw(printer, "", 1);
+        if (printer->error < 0)
+                return printer->error;
+        *ret = TAKE_PTR(printer->text);
+        return 0;
+}
+
+/* WHERE without the part that stands at the line's begin already. */
+static void print_below(Printer *printer, const char *before, const Location *where, const char *subject) {
+        char path[LOCATION_STRING_MAX];
+        const char *text = location_format(where, path);
         size_t n = strlen(subject);
 
-        if (strncmp(location, subject, n) != 0)
-                return location;
-        if (location[n] == '/')
-                return location + n + 1;
-        return location[n] == '\0' ? "" : location;
-}
-
-/* The first diagnosis of TYPE in the steps, and how many there are. */
-static const json_t *find_diagnosis(const json_t *steps, const char *type, const json_t **ret_step,
-                                    size_t *ret_n) {
-        const json_t *first = NULL;
-
-        *ret_n = 0;
-        for (size_t i = 0; i < json_array_size(steps); i++) {
-                const json_t *diagnoses = json_object_get(json_array_get(steps, i), "diagnoses");
-
-                for (size_t k = 0; k < json_array_size(diagnoses); k++) {
-                        if (strcmp(text_of(json_array_get(diagnoses, k), "type"), type) != 0)
-                                continue;
-                        if ((*ret_n)++ > 0)
-                                continue;
-                        first = json_array_get(diagnoses, k);
-                        *ret_step = json_array_get(steps, i);
-                }
-        }
-        return first;
-}
-
-static const json_t *find_step(const json_t *steps, Verdict verdict) {
-        for (size_t i = 0; i < json_array_size(steps); i++) {
-                const json_t *step = json_array_get(steps, i);
-
-                if (judge_step_verdict(step) == verdict)
-                        return step;
-        }
-        return NULL;
+        if (strncmp(text, subject, n) == 0 && (text[n] == '/' || text[n] == '\0'))
+                text += n + (text[n] == '/');
+        if (*text == '\0' || place_is_unnamed(where))
+                return;
+        printer_text(printer, before);
+        print_text(printer, text);
 }
 
 static void print_more(Printer *printer, size_t n) {
@@ -80,61 +62,76 @@ static void print_more(Printer *printer, size_t n) {
         printer_text(printer, " more");
 }
 
-static void print_diagnosis(Printer *printer, const json_t *predicate, const char *type, Verdict verdict,
-                            const char *subject) {
-        const json_t *steps = json_object_get(predicate, "steps"), *step = NULL, *diagnosis;
-        const char *where;
+/* ---- what was found ---- */
+
+/* The first diagnosis of SEVERITY in the steps, and how many there are. */
+static const RecordDiagnosis *find_diagnosis(const RecordStep *steps, size_t n_steps, Severity severity, const RecordStep **ret_step, size_t *ret_n) {
+        const RecordDiagnosis *first = NULL;
+
+        *ret_n = 0;
+        for (size_t i = 0; i < n_steps; i++)
+                for (size_t k = 0; k < steps[i].n_diagnoses; k++) {
+                        if (steps[i].diagnoses[k].severity != severity || (*ret_n)++ > 0)
+                                continue;
+                        first = &steps[i].diagnoses[k];
+                        *ret_step = &steps[i];
+                }
+        return first;
+}
+
+static const char *find_step(const RecordHealth *chip, Verdict verdict) {
+        for (size_t i = 0; i < chip->n_steps; i++)
+                if (chip->steps[i].verdict == verdict)
+                        return chip->steps[i].name;
+        return "";
+}
+
+static void print_diagnosis(Printer *printer, const RecordHealth *chip, Severity severity, Verdict verdict, const char *subject) {
+        const RecordStep *step = NULL;
+        const RecordDiagnosis *diagnosis;
         size_t n;
 
-        diagnosis = find_diagnosis(steps, type, &step, &n);
-        if (!diagnosis)
-                step = find_step(steps, verdict);
+        diagnosis = find_diagnosis(chip->steps, chip->n_steps, severity, &step, &n);
         printer_text(printer, " ");
-        print_text(printer, text_of(step, "name"));
+        print_text(printer, diagnosis ? step->name : find_step(chip, verdict));
         printer_text(printer, ": ");
-        if (!diagnosis) {
-                printer_text(printer, verdict_to_string(verdict));
+        print_text(printer, diagnosis ? diagnosis->code : verdict_to_string(verdict));
+        if (!diagnosis)
                 return;
-        }
-        print_text(printer, text_of(diagnosis, "verdict"));
-        where = below(text_of(json_object_get(diagnosis, "component"), "location"), subject);
-        if (*where) {
-                printer_text(printer, " at ");
-                print_text(printer, where);
-        }
+        print_below(printer, " at ", &diagnosis->where, subject);
         print_more(printer, n - 1);
 }
 
-/* The message of its step, else the sentence for its reason. */
-static const char *why_untested(const json_t *steps, const json_t *test) {
-        for (size_t i = 0; i < json_array_size(steps); i++) {
-                const json_t *step = json_array_get(steps, i);
+/* ---- what was not tested ---- */
 
-                if (strcmp(text_of(step, "name"), text_of(test, "name")) == 0 && *text_of(step, "message"))
-                        return text_of(step, "message");
-        }
-        return reason_to_words(reason_from_string(text_of(test, "reason"))) ?: text_of(test, "reason");
+/* The message of the step, else the sentence for its reason; NULL: it was tested. */
+static const char *why_untested(const RecordStep *step) {
+        if (verdict_is_judged(step->verdict))
+                return NULL;
+        return step->message && *step->message ? step->message : reason_to_words(step->reason) ?: "";
 }
 
-static bool is_told_before(const json_t *steps, const json_t *list, size_t index) {
+static bool is_alike(const RecordStep *step, const char *why) {
+        return why_untested(step) && strcmp(why_untested(step), why) == 0;
+}
+
+static bool is_told_before(const RecordHealth *chip, size_t index) {
         for (size_t i = 0; i < index; i++)
-                if (strcmp(why_untested(steps, json_array_get(list, i)), why_untested(steps, json_array_get(list, index))) == 0)
+                if (is_alike(&chip->steps[i], why_untested(&chip->steps[index])))
                         return true;
         return false;
 }
 
 /* All tests from INDEX on of which the same is said: "hbm, efa (the plan's device time was used up)" */
-static void print_alike(Printer *printer, const json_t *steps, const json_t *list, size_t index) {
-        const char *why = why_untested(steps, json_array_get(list, index));
+static void print_alike(Printer *printer, const RecordHealth *chip, size_t index) {
+        const char *why = why_untested(&chip->steps[index]);
         size_t n = 0;
 
-        for (size_t i = index; i < json_array_size(list); i++) {
-                const json_t *test = json_array_get(list, i);
-
-                if (strcmp(why_untested(steps, test), why) != 0 || n++ >= NAMES_MAX)
+        for (size_t i = index; i < chip->n_steps; i++) {
+                if (!is_alike(&chip->steps[i], why) || n++ >= NAMES_MAX)
                         continue;
                 printer_text(printer, n > 1 ? ", " : "");
-                print_text(printer, text_of(test, "name"));
+                print_text(printer, chip->steps[i].name);
         }
         print_more(printer, n > NAMES_MAX ? n - NAMES_MAX : 0);
         printer_text(printer, " (");
@@ -142,42 +139,47 @@ static void print_alike(Printer *printer, const json_t *steps, const json_t *lis
         printer_text(printer, ")");
 }
 
-static void print_untested(Printer *printer, const json_t *predicate) {
-        const json_t *list = json_object_get(predicate, "untestedTests"), *steps = json_object_get(predicate, "steps");
+/* Whether there are any. BEFORE: the first. */
+static bool print_untested(Printer *printer, const RecordHealth *chip, const char *before) {
         size_t n = 0;
 
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                if (is_told_before(steps, list, i) || n++ >= NAMES_MAX)
+        for (size_t i = 0; i < chip->n_steps; i++) {
+                if (!why_untested(&chip->steps[i]) || is_told_before(chip, i) || n++ >= NAMES_MAX)
                         continue;
-                printer_text(printer, n > 1 ? ", " : "not tested: ");
-                print_alike(printer, steps, list, i);
+                printer_text(printer, n > 1 ? ", " : before);
+                print_alike(printer, chip, i);
         }
         print_more(printer, n > NAMES_MAX ? n - NAMES_MAX : 0);
+        return n > 0;
 }
 
-static void print_inconclusive(Printer *printer, const json_t *predicate) {
-        const json_t *coverage = json_object_get(predicate, "coverage");
-
-        printer_text(printer, ": ");
-        if (json_array_size(json_object_get(predicate, "untestedTests")) > 0) {
-                print_untested(printer, predicate);
+static void print_inconclusive(Printer *printer, const RecordHealth *chip) {
+        if (print_untested(printer, chip, ": not tested: "))
                 return;
-        }
-        for (size_t i = 0; i < json_array_size(coverage); i++) {
-                const json_t *promise = json_array_get(coverage, i);
-                double reached = json_number_value(json_object_get(promise, "reached"));
-                double promised = json_number_value(json_object_get(promise, "promised"));
+        for (size_t i = 0; i < chip->n_promises; i++) {
+                const RecordPromise *promise = &chip->promises[i];
 
-                if (reached >= promised)
+                if (promise->reached >= promise->promised)
                         continue;
-                print_text(printer, text_of(promise, "name"));
+                printer_text(printer, ": ");
+                print_text(printer, promise->measurement);
                 printer_text(printer, " reached ");
-                print_number(printer, reached);
+                print_number(printer, promise->reached);
                 printer_text(printer, " of ");
-                print_number(printer, promised);
+                print_number(printer, promise->promised);
                 return;
         }
-        printer_text(printer, "nothing was tested");
+        printer_text(printer, ": nothing was tested");
+}
+
+/* ---- what was ---- */
+
+/* ", hbm: 60" */
+static void print_count(Printer *printer, const char *step, size_t n) {
+        printer_text(printer, ", ");
+        print_text(printer, step);
+        printer_text(printer, ": ");
+        printer_digits(printer, n);
 }
 
 /* "0-12,40": 14 */
@@ -201,103 +203,83 @@ static size_t count_regions(const char *text) {
 }
 
 /* What was tested region by region is not all of it: "hbm: 60 of 96 regions since 2026-11-21T13:05:00.000Z" */
-static void print_regions(Printer *printer, const json_t *step) {
-        const json_t *regions = json_object_get(step, "regions"), *tested = json_object_get(regions, "tested");
-        const char *oldest = NULL;
+static void print_regions(Printer *printer, const RecordStep *step) {
+        const RecordRegions *regions = step->regions;
+        uint64_t oldest = UINT64_MAX;
+        char since[TIMESTAMP_MAX];
         size_t n = 0;
 
         if (!regions)
                 return;
 
-        for (size_t i = 0; i < json_array_size(tested); i++) {
-                const char *on = text_of(json_array_get(tested, i), "on");
-
-                n += count_regions(text_of(json_array_get(tested, i), "regions"));
-                if (!oldest || strcmp(on, oldest) < 0)
-                        oldest = on;
+        for (size_t i = 0; i < regions->n_tests; i++) {
+                n += count_regions(regions->tests[i].regions);
+                oldest = MIN(oldest, regions->tests[i].usec);
         }
-        printer_text(printer, ", ");
-        print_text(printer, text_of(step, "name"));
-        printer_text(printer, ": ");
-        printer_digits(printer, n);
+        print_count(printer, step->name, n);
         printer_text(printer, " of ");
-        printer_digits(printer, (size_t) json_integer_value(json_object_get(regions, "total")));
+        printer_digits(printer, regions->total);
         printer_text(printer, " regions");
-        if (oldest) {
+        if (oldest != UINT64_MAX && timestamp_format(oldest, since) == 0) {
                 printer_text(printer, " since ");
-                print_text(printer, oldest);
+                printer_text(printer, since);
         }
 }
 
 /* What a step left out, which it names place by place: "neuronlink: 2 left out" */
-static void print_left_out(Printer *printer, const json_t *step) {
-        const json_t *measurements = json_object_get(step, "measurements");
-        size_t n = 0;
+static void print_left_out(Printer *printer, const RecordStep *step) {
+        size_t n = reach_left_out(step);
 
-        for (size_t i = 0; i < json_array_size(measurements); i++) {
-                const json_t *measurement = json_array_get(measurements, i);
-
-                n += strstr(text_of(measurement, "name"), REACH_UNTESTED) && json_number_value(json_object_get(measurement, "value")) > 0;
-        }
         if (n == 0)
                 return;
-
-        printer_text(printer, ", ");
-        print_text(printer, text_of(step, "name"));
-        printer_text(printer, ": ");
-        printer_digits(printer, n);
+        print_count(printer, step->name, n);
         printer_text(printer, " left out");
 }
 
-static void print_passed(Printer *printer, const json_t *predicate) {
-        const json_t *steps = json_object_get(predicate, "steps");
-        size_t n = json_array_size(json_object_get(predicate, "passedTests"));
+static void print_passed(Printer *printer, const RecordHealth *chip) {
+        size_t n = 0;
 
+        for (size_t i = 0; i < chip->n_steps; i++)
+                n += chip->steps[i].verdict == VERDICT_PASSED;
         printer_text(printer, ": ");
         printer_digits(printer, n);
         printer_text(printer, n == 1 ? " test passed" : " tests passed");
-        for (size_t i = 0; i < json_array_size(steps); i++) {
-                print_regions(printer, json_array_get(steps, i));
-                print_left_out(printer, json_array_get(steps, i));
+        for (size_t i = 0; i < chip->n_steps; i++) {
+                print_regions(printer, &chip->steps[i]);
+                print_left_out(printer, &chip->steps[i]);
         }
-        if (json_array_size(json_object_get(predicate, "untestedTests")) > 0) {
-                printer_text(printer, ", ");
-                print_untested(printer, predicate);
-        }
+        (void) print_untested(printer, chip, ", not tested: ");
 }
 
-static void print_health_reason(Printer *printer, const json_t *predicate, const char *subject) {
-        const json_t *steps = json_object_get(predicate, "steps");
-
-        switch (result_from_string(text_of(predicate, "result"))) {
+static void print_chip(Printer *printer, const RecordHealth *chip, const char *subject) {
+        switch (chip->result) {
         case RESULT_FAILED:
-                print_diagnosis(printer, predicate, "FAIL", VERDICT_FAILED, subject);
+                print_diagnosis(printer, chip, SEVERITY_FAIL, VERDICT_FAILED, subject);
                 break;
         case RESULT_WARNED:
-                print_diagnosis(printer, predicate, "UNKNOWN", VERDICT_WARNED, subject);
-                for (size_t i = 0; i < json_array_size(steps); i++)
-                        print_left_out(printer, json_array_get(steps, i));
+                print_diagnosis(printer, chip, SEVERITY_WARN, VERDICT_WARNED, subject);
+                for (size_t i = 0; i < chip->n_steps; i++)
+                        print_left_out(printer, &chip->steps[i]);
                 break;
         case RESULT_PASSED:
-                print_passed(printer, predicate);
+                print_passed(printer, chip);
                 break;
         case RESULT_INCONCLUSIVE:
         case _RESULT_MAX:
         case _RESULT_INVALID:
-                print_inconclusive(printer, predicate);
+                print_inconclusive(printer, chip);
                 break;
         }
 }
 
-/* "us0-2: FAILED, of 16 chips 2 FAILED (chip3, chip5), 1 INCONCLUSIVE (chip9)" */
-static void print_chips(Printer *printer, const json_t *components, Result result, const char *subject) {
-        size_t n = 0;
+/* ---- a roll-up ---- */
 
-        for (size_t i = 0; i < json_array_size(components); i++) {
-                const json_t *annotations = json_object_get(json_array_get(components, i), "annotations");
+/* ", 2 FAILED (chip3, chip5)" */
+static void print_chips(Printer *printer, const RecordScan *scan, Result result, const char *subject) {
+        size_t n = 0, n_told = 0;
 
-                n += strcmp(text_of(annotations, "result"), result_to_string(result)) == 0;
-        }
+        for (size_t i = 0; i < scan->n_chips; i++)
+                n += scan->chips[i].result == result;
         if (n == 0)
                 return;
         printer_text(printer, ", ");
@@ -308,36 +290,59 @@ static void print_chips(Printer *printer, const json_t *components, Result resul
                 return;
 
         printer_text(printer, " (");
-        n = 0;
-        for (size_t i = 0; i < json_array_size(components) && n <= NAMES_MAX; i++) {
-                const json_t *annotations = json_object_get(json_array_get(components, i), "annotations");
-
-                if (strcmp(text_of(annotations, "result"), result_to_string(result)) != 0)
-                        continue;
-                printer_text(printer, n > 0 ? ", " : "");
-                print_text(printer, n == NAMES_MAX ? "..." : below(text_of(annotations, "slot"), subject));
-                n++;
-        }
-        printer_text(printer, ")");
+        for (size_t i = 0; i < scan->n_chips; i++)
+                if (scan->chips[i].result == result && n_told++ < NAMES_MAX)
+                        print_below(printer, n_told > 1 ? ", " : "", &scan->chips[i].subject.where, subject);
+        printer_text(printer, n > NAMES_MAX ? ", ...)" : ")");
 }
 
-static void print_summary_reason(Printer *printer, const json_t *predicate, const char *subject) {
-        const json_t *components = json_object_get(predicate, "components"), *diagnoses = json_object_get(predicate, "diagnoses");
+/* "us0-2: 16 chips, 13 PASSED, 2 FAILED (chip3, chip5), 1 INCONCLUSIVE (chip9); efa-plane" */
+static void print_rollup(Printer *printer, const RecordScan *scan, const char *subject) {
+        const char *first = NULL;
+        size_t n = 0;
 
         printer_text(printer, ": ");
-        printer_digits(printer, json_array_size(components));
-        printer_text(printer, json_array_size(components) == 1 ? " chip" : " chips");
+        printer_digits(printer, scan->n_chips);
+        printer_text(printer, scan->n_chips == 1 ? " chip" : " chips");
         for (Result result = 0; result < _RESULT_MAX; result++)
-                print_chips(printer, components, result, subject);
-        if (json_array_size(diagnoses) > 0) {
+                print_chips(printer, scan, result, subject);
+        for (size_t i = 0; i < scan->n_steps; i++) {
+                n += scan->steps[i].n_diagnoses;
+                if (!first && scan->steps[i].n_diagnoses > 0)
+                        first = scan->steps[i].diagnoses[0].code;
+        }
+        if (first) {
                 printer_text(printer, "; ");
-                print_text(printer, text_of(json_array_get(diagnoses, 0), "verdict"));
-                print_more(printer, json_array_size(diagnoses) - 1);
+                print_text(printer, first);
+                print_more(printer, n - 1);
         }
 }
 
+int reason_of_server(const Health *health, Result result, char **ret) {
+        const RecordScan *scan = &health->scan;
+        char subject[LOCATION_STRING_MAX];
+        _cleanup_printer_ Printer reason = {};
+        const RecordDiagnosis *first;
+        const RecordStep *step;
+        size_t n;
+
+        first = find_diagnosis(scan->steps, scan->n_steps, result == RESULT_FAILED ? SEVERITY_FAIL : SEVERITY_WARN, &step, &n);
+        print_text(&reason, location_format(&scan->server.where, subject));
+        if (first) {
+                printer_text(&reason, " ");
+                print_text(&reason, step->name);
+                printer_text(&reason, ": ");
+                print_text(&reason, first->code);
+                print_more(&reason, n - 1);
+        } else
+                printer_text(&reason, result == RESULT_PASSED ? ": nothing outside of its chips" : ": a value outside of its chips is beyond its limit");
+        return take_line(&reason, ret);
+}
+
+/* ---- records that are no verdicts ---- */
+
 /* "https://example.com/us0: started, boot 0f3c…" */
-static void print_heartbeat_reason(Printer *printer, const json_t *predicate) {
+static void print_heartbeat(Printer *printer, const json_t *predicate) {
         const json_t *producer = json_object_get(predicate, "producer");
         const char *boot = text_of(producer, "bootId");
 
@@ -348,7 +353,7 @@ static void print_heartbeat_reason(Printer *printer, const json_t *predicate) {
 }
 
 /* "https://example.com/us0: key SHA256:… after SHA256:…" */
-static void print_rotation_reason(Printer *printer, const json_t *predicate) {
+static void print_rotation(Printer *printer, const json_t *predicate) {
         print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
         printer_text(printer, ": key ");
         print_text(printer, text_of(predicate, "keyid"));
@@ -356,63 +361,25 @@ static void print_rotation_reason(Printer *printer, const json_t *predicate) {
         print_text(printer, text_of(json_object_get(predicate, "replaces"), "keyid"));
 }
 
-void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri) {
+int reason_of(const json_t *statement, const char *predicate_type, const Health *health, char **ret) {
+        const json_t *predicate = json_object_get(statement, "predicate");
         const char *path = text_of(json_object_get(predicate, "location"), "path");
-        const char *subject = *path ? path : uri;
+        const char *subject = *path ? path : text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri");
+        _cleanup_printer_ Printer reason = {};
 
-        if (strcmp(predicate_type, RECORD_TYPE_HEARTBEAT) == 0) {
-                print_heartbeat_reason(printer, predicate);
-                return;
-        }
-        if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0) {
-                print_rotation_reason(printer, predicate);
-                return;
-        }
-        print_text(printer, subject);
+        if (strcmp(predicate_type, RECORD_TYPE_HEARTBEAT) == 0)
+                print_heartbeat(&reason, predicate);
+        else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
+                print_rotation(&reason, predicate);
+        else
+                print_text(&reason, subject);
         if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)
-                print_health_reason(printer, predicate, subject);
+                print_chip(&reason, &health->chip, subject);
         else if (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
-                print_summary_reason(printer, predicate, subject);
-        else {
-                printer_text(printer, ": run started, plan ");
-                print_text(printer,
-                           text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
+                print_rollup(&reason, &health->scan, subject);
+        else if (strcmp(predicate_type, RECORD_TYPE_RUN_START) == 0) {
+                printer_text(&reason, ": run started, plan ");
+                print_text(&reason, text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
         }
-}
-
-int reason_of(const json_t *statement, const char *predicate_type, char **ret) {
-        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-        _cleanup_printer_ Printer reason = {};
-
-        reason_print(&reason, json_object_get(statement, "predicate"), predicate_type, text_of(subject, "uri"));
-        printer_raw(&reason, "", 1);
-        if (reason.error < 0)
-                return reason.error;
-        *ret = TAKE_PTR(reason.text);
-        return 0;
-}
-
-int reason_of_server(const json_t *predicate, const char *subject, Result result, char **ret) {
-        const char *type = severity_to_ocp(result == RESULT_FAILED ? SEVERITY_FAIL : SEVERITY_WARN);
-        const json_t *diagnoses = json_object_get(predicate, "diagnoses"), *first = NULL;
-        _cleanup_printer_ Printer reason = {};
-        size_t n = 0;
-
-        for (size_t i = 0; i < json_array_size(diagnoses); i++)
-                if (strcmp(text_of(json_array_get(diagnoses, i), "type"), type) == 0 && n++ == 0)
-                        first = json_array_get(diagnoses, i);
-        print_text(&reason, subject);
-        if (first) {
-                printer_text(&reason, " ");
-                print_text(&reason, text_of(first, "step"));
-                printer_text(&reason, ": ");
-                print_text(&reason, text_of(first, "verdict"));
-                print_more(&reason, n - 1);
-        } else
-                printer_text(&reason, result == RESULT_PASSED ? ": nothing outside of its chips" : ": a value outside of its chips is beyond its limit");
-        printer_raw(&reason, "", 1);
-        if (reason.error < 0)
-                return reason.error;
-        *ret = TAKE_PTR(reason.text);
-        return 0;
+        return take_line(&reason, ret);
 }

@@ -9,8 +9,8 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/encode/timestamp.h"
-#include "daemon/record/record.h"
-#include "daemon/record/statement/statement.h"
+#include "daemon/record/statement/health-read.h"
+#include "daemon/record/statement/identity.h"
 
 static int read_set(const json_t *from, const char *key, const Partition *partition, RegionSet *ret) {
         const char *text = json_string_value(json_object_get(from, key));
@@ -86,47 +86,36 @@ int record_regions_read(const json_t *statement, size_t index, RecordKnownRegion
                 return -EBADMSG;
 
         (void) strcpy(known->step, text_of(step, "name"));
-        subject_read(statement, product, known->serial);
+        identity_read(text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"), product, known->serial);
         *ret = TAKE_PTR(known);
         return 0;
 }
 
 /* ---- tested all at once ---- */
 
-/* *ret_predicate is the statement's, *ret the step, NULL without. */
-static int read_step(const RecordVerified *verified, const char *name, json_t **ret_statement, const json_t **ret_predicate, const json_t **ret) {
-        const json_t *steps;
-        const char *wrong;
-        int r;
-
-        *ret = NULL;
-        r = json_read(verified->payload, verified->n_payload, ret_statement, &wrong);
-        if (r < 0)
-                return r;
-        *ret_predicate = json_object_get(*ret_statement, "predicate");
-        steps = json_object_get(*ret_predicate, "steps");
-        for (size_t i = 0; i < json_array_size(steps); i++)
-                if (strcmp(text_of(json_array_get(steps, i), "name"), name) == 0)
-                        *ret = json_array_get(steps, i);
-        return 0;
+static const RecordStep *find_named(const Health *health, const char *name) {
+        for (size_t i = 0; i < health->chip.n_steps; i++)
+                if (strcmp(health->chip.steps[i].name, name) == 0)
+                        return &health->chip.steps[i];
+        return NULL;
 }
 
 int record_tests_all_regions(const RecordVerified *later, const RecordVerified *regions, const char *step) {
-        _cleanup_json_ json_t *later_statement = NULL, *statement = NULL;
-        const json_t *later_predicate, *predicate, *all, *some;
+        _cleanup_health_ Health later_health = {}, health = {};
+        const RecordStep *all, *some;
         Reach pass, failed;
-        Result result;
         int r;
 
-        r = read_step(later, step, &later_statement, &later_predicate, &all);
-        if (r >= 0)
-                r = read_step(regions, step, &statement, &predicate, &some);
-        if (r < 0 || !all || !some)
-                return r < 0 ? r : 0;
-        result = result_from_string(text_of(all, "result"));
-        if ((result != RESULT_PASSED && result != RESULT_WARNED) || json_object_get(all, "regions") || !stage_clears(later->stage, regions->stage))
+        r = health_read_verified(later, &later_health);
+        if (r == 0)
+                r = health_read_verified(regions, &health);
+        if (r < 0)
+                return r;
+        all = find_named(&later_health, step);
+        some = find_named(&health, step);
+        if (!all || !some || (all->verdict != VERDICT_PASSED && all->verdict != VERDICT_WARNED) || all->regions || !stage_clears(later->stage, regions->stage))
                 return 0;
-        reach_of_signed(later_predicate, all, &pass);
-        reach_of_signed(predicate, some, &failed);
+        reach_of_step(&later_health.scan.run, &later_health.chip, all, &pass);
+        reach_of_step(&health.scan.run, &health.chip, some, &failed);
         return reach_covers(&pass, &failed, &regions->entry.subject, false);
 }

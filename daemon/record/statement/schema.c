@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/record/encode/digest.h"
-#include "daemon/record/statement/facts.h"
+#include "daemon/record/record.h"
 
 #define LIST_MAX  1024 /* of whatever is compared each with each */
 #define INDEX_MAX 9007199254740991.0 /* 2^53 - 1 */
@@ -45,13 +45,13 @@ static bool is_hex_digit(char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-static bool is_sha256(const char *text) {
+bool form_is_sha256(const char *text) {
         uint8_t digest[DIGEST_BYTES];
 
         return digest_from_hex(text, digest) == 0;
 }
 
-static bool is_uuid(const char *text) {
+bool form_is_uuid(const char *text) {
         static const char form[] = "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh";
 
         if (strlen(text) != sizeof(form) - 1)
@@ -88,13 +88,11 @@ static bool is_digits(const char *text) {
         return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* "0-12,40", or "": none */
-static bool is_regions(const char *text) {
+bool form_is_regions(const char *text) {
         return strlen(text) < REGIONS_TEXT_MAX && text[strspn(text, "0123456789,-")] == '\0';
 }
 
-/* a-b-c of lower-case letters and digits */
-static bool is_code(const char *text) {
+bool form_is_code(const char *text) {
         for (;;) {
                 size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789");
 
@@ -124,7 +122,7 @@ static bool is_code(const char *text) {
 
 #define FIELDS(...) ((const Field[]) { __VA_ARGS__, {} })
 
-static const Shape shape_digest = { FIELDS({ "sha256", FIELD_TEXT, .is_valid = is_sha256 }) };
+static const Shape shape_digest = { FIELDS({ "sha256", FIELD_TEXT, .is_valid = form_is_sha256 }) };
 
 #define DESCRIPTOR_FIELDS                                                                                   \
         { "name", FIELD_TEXT, .optional = true }, { "uri", FIELD_TEXT, .optional = true },                  \
@@ -151,7 +149,7 @@ static const Shape shape_named_plan = {
 
 static const Shape shape_producer = {
         FIELDS({ "id", FIELD_TEXT }, { "scanner", FIELD_OBJECT, .of = &shape_descriptor },
-               { "bootId", FIELD_TEXT, .optional = true, .is_valid = is_uuid }),
+               { "bootId", FIELD_TEXT, .optional = true, .is_valid = form_is_uuid }),
 };
 
 static const Shape shape_log = {
@@ -166,7 +164,7 @@ static const Shape shape_clock = {
 };
 
 #define RUN_FIELDS                                                                                          \
-        { "id", FIELD_TEXT, .is_valid = is_uuid }, { "stage", FIELD_TEXT, .words = WORDS_STAGE },           \
+        { "id", FIELD_TEXT, .is_valid = form_is_uuid }, { "stage", FIELD_TEXT, .words = WORDS_STAGE },           \
                         { "challenge", FIELD_TEXT, .optional = true },                                      \
                         { "startedOn", FIELD_TEXT, .is_valid = is_time }, {                                 \
                 "seed", FIELD_COUNT, .optional = true                                                       \
@@ -211,7 +209,7 @@ static const Shape shape_measurement = {
 };
 
 static const Shape shape_diagnosis = {
-        FIELDS({ "verdict", FIELD_TEXT, .is_valid = is_code },
+        FIELDS({ "verdict", FIELD_TEXT, .is_valid = form_is_code },
                { "type", FIELD_TEXT, .words = WORDS("PASS", "FAIL", "UNKNOWN") },
                { "message", FIELD_TEXT, .optional = true },
                { "component", FIELD_OBJECT, .optional = true, .of = &shape_component },
@@ -225,22 +223,22 @@ static const Shape shape_error = {
 };
 
 static const Shape shape_region_test = {
-        FIELDS({ "on", FIELD_TEXT, .is_valid = is_time }, { "run", FIELD_TEXT, .is_valid = is_uuid },
-               { "regions", FIELD_TEXT, .is_valid = is_regions }),
+        FIELDS({ "on", FIELD_TEXT, .is_valid = is_time }, { "run", FIELD_TEXT, .is_valid = form_is_uuid },
+               { "regions", FIELD_TEXT, .is_valid = form_is_regions }),
 };
 
 static const Shape shape_regions = {
         FIELDS({ "partition", FIELD_TEXT }, { "total", FIELD_INTEGER, .min = 1, .max = REGIONS_MAX },
                { "position", FIELD_INTEGER, .max = REGIONS_MAX - 1 },
                { "since", FIELD_TEXT, .is_valid = is_time },
-               { "occupied", FIELD_TEXT, .is_valid = is_regions },
-               { "unproven", FIELD_TEXT, .optional = true, .is_valid = is_regions },
+               { "occupied", FIELD_TEXT, .is_valid = form_is_regions },
+               { "unproven", FIELD_TEXT, .optional = true, .is_valid = form_is_regions },
                { "because", FIELD_TEXT, .optional = true },
-               { "altered", FIELD_TEXT, .optional = true, .is_valid = is_regions },
-               { "suspicious", FIELD_TEXT, .optional = true, .is_valid = is_regions },
-               { "joined", FIELD_TEXT, .optional = true, .is_valid = is_regions },
-               { "together", FIELD_TEXT, .optional = true, .is_valid = is_regions },
-               { "failed", FIELD_TEXT, .is_valid = is_regions },
+               { "altered", FIELD_TEXT, .optional = true, .is_valid = form_is_regions },
+               { "suspicious", FIELD_TEXT, .optional = true, .is_valid = form_is_regions },
+               { "joined", FIELD_TEXT, .optional = true, .is_valid = form_is_regions },
+               { "together", FIELD_TEXT, .optional = true, .is_valid = form_is_regions },
+               { "failed", FIELD_TEXT, .is_valid = form_is_regions },
                { "tested", FIELD_OBJECTS, .max = REGIONS_MAX, .of = &shape_region_test }),
 };
 
@@ -248,7 +246,7 @@ static const Shape shape_step = {
         FIELDS({ "id", FIELD_TEXT }, { "name", FIELD_TEXT }, { "check", FIELD_TEXT, .optional = true },
                { "status", FIELD_TEXT, .words = WORDS_STATUS },
                { "result", FIELD_TEXT, .words = WORDS_RESULT }, { "required", FIELD_BOOL },
-               { "reason", FIELD_TEXT, .optional = true, .is_valid = is_code },
+               { "reason", FIELD_TEXT, .optional = true, .is_valid = form_is_code },
                { "message", FIELD_TEXT, .optional = true }, { "seed", FIELD_COUNT, .optional = true },
                { "deviceNanoseconds", FIELD_COUNT, .optional = true },
                { "startedOn", FIELD_TEXT, .optional = true, .is_valid = is_time },
@@ -260,7 +258,7 @@ static const Shape shape_step = {
 };
 
 static const Shape shape_untested = {
-        FIELDS({ "name", FIELD_TEXT }, { "reason", FIELD_TEXT, .is_valid = is_code },
+        FIELDS({ "name", FIELD_TEXT }, { "reason", FIELD_TEXT, .is_valid = form_is_code },
                { "coverage", FIELD_NAMES, .optional = true }),
 };
 
@@ -271,7 +269,7 @@ static const Shape shape_coverage = {
 static const Shape shape_annotations = {
         FIELDS({ "slot", FIELD_TEXT }, { "result", FIELD_TEXT, .words = WORDS_RESULT },
                { "logIndex", FIELD_INTEGER, .max = INDEX_MAX },
-               { "recordSha256", FIELD_TEXT, .is_valid = is_sha256 }),
+               { "recordSha256", FIELD_TEXT, .is_valid = form_is_sha256 }),
 };
 
 static const Shape shape_chip = {
@@ -305,7 +303,7 @@ static const Shape shape_health = {
                { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES },
                { "failedTests", FIELD_NAMES },
                { "untestedTests", FIELD_OBJECTS, .optional = true, .max = LIST_MAX, .of = &shape_untested },
-               { "coverage", FIELD_OBJECTS, .optional = true, .max = FACTS_PROMISES_MAX, .of = &shape_coverage }),
+               { "coverage", FIELD_OBJECTS, .optional = true, .max = RECORD_PROMISES_MAX, .of = &shape_coverage }),
 };
 
 static const Shape shape_left_out = {
@@ -315,7 +313,7 @@ static const Shape shape_left_out = {
 /* A step of the plan, how often it left something out, and the least that it counted of the chips. */
 static const Shape shape_test = {
         FIELDS({ "name", FIELD_TEXT }, { "check", FIELD_TEXT }, { "leftOut", FIELD_INTEGER, .optional = true, .min = 1, .max = INDEX_MAX },
-               { "coverage", FIELD_OBJECTS, .optional = true, .max = FACTS_PROMISES_MAX, .of = &shape_coverage }),
+               { "coverage", FIELD_OBJECTS, .optional = true, .max = RECORD_PROMISES_MAX, .of = &shape_coverage }),
 };
 
 static const Shape shape_summary = {
@@ -333,7 +331,7 @@ static const Shape shape_start = {
 };
 
 static const Shape shape_tables = {
-        FIELDS({ "size", FIELD_INTEGER, .max = INDEX_MAX }, { "sha256", FIELD_TEXT, .is_valid = is_sha256 }),
+        FIELDS({ "size", FIELD_INTEGER, .max = INDEX_MAX }, { "sha256", FIELD_TEXT, .is_valid = form_is_sha256 }),
 };
 
 static const Shape shape_heartbeat = {

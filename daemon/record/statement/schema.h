@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #define SCHEMA_WRONG_MAX 192
+#define RECORD_PROMISES_MAX 256 /* of a chip: each is looked for in all measurements; a plan has fewer */
 
 /* "steps[3].measurements: is missing" */
 typedef struct SchemaWrong {
@@ -22,3 +23,9 @@ typedef struct SchemaWrong {
 
 /* PREDICATE_TYPE must be one of those we know; then all of STATEMENT but its `_type` is looked at. */
 bool schema_fits(const json_t *statement, const char *predicate_type, SchemaWrong *wrong);
+
+/* Forms of texts: 64 hex digits; 8-4-4-4-12 of them; a-b-c of lower-case letters and digits; "0-12,40", or "" for none. */
+bool form_is_sha256(const char *text);
+bool form_is_uuid(const char *text);
+bool form_is_code(const char *text);
+bool form_is_regions(const char *text);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/record/statement/facts.h"
+#include "daemon/record/statement/draft-check.h"
 #include "daemon/record/statement/key-rotation.h"
 
 /* What the draft leaves open costs less than this, apart from the components of a roll-up. */
@@ -215,9 +215,10 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
                 DraftGroup **ret) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer context = {};
+        Judgement judgement;
         int r;
 
-        if (facts_wrong_with_run(run))
+        if (!draft_check_run(run, &judgement))
                 return -EINVAL;
         group = draft_group_new(1);
         if (!group)
@@ -424,7 +425,6 @@ static void print_tests(Printer *printer, const Places *places) {
 
 static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan,
                          const Printer *context) {
-        const char *product = scan->server.product ? scan->server.product : "";
         int r;
 
         r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server,
@@ -441,7 +441,7 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         }
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
         print_diagnoses(&draft->tail, scan->steps, scan->n_steps, true);
-        r = places_of_scan(scan, scan->n_chips < facts_chips_of(product, strlen(product), scan->n_chips_of_server), &draft->places);
+        r = places_of_scan(scan, &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;
@@ -453,10 +453,11 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer context = {};
+        Judgement judgement;
         Identity server;
         int r;
 
-        if (facts_wrong_with_scan(scan))
+        if (!draft_check_scan(scan, &judgement))
                 return -EINVAL;
         r = identity_of(&station->issuer, &scan->server, &scan->server, &server);
         if (r < 0)

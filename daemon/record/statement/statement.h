@@ -82,10 +82,6 @@ int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **
 void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
                      const uint8_t previous[static DIGEST_BYTES], const Signed *records);
 
-/* run-start.c: what the subject's URN says, "" where it says nothing. */
-struct json_t;
-void subject_read(const struct json_t *statement, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
-
 /* Parts of predicates. */
 void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
 /* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. NAMED: they tell of which step. */
@@ -95,3 +91,7 @@ void print_where(Printer *printer, const Location *where); /* `component`: of a 
 bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */
+/* What a step ended as: COMPLETE, ERROR, SKIP and PASSED …; "" of what is no verdict. */
+const char *health_step_status(Verdict verdict);
+const char *health_step_result(Verdict verdict);
+#define ERROR_NOT_A_NUMBER "not-a-number" /* the symptom of a value that is none; the message is its name */

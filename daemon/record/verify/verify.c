@@ -8,9 +8,9 @@
 #include "daemon/record/encode/timestamp.h"
 #include "daemon/record/keys/envelope.h"
 #include "daemon/record/keys/state.h"
-#include "daemon/record/statement/judge.h"
 #include "daemon/record/statement/reason.h"
 #include "daemon/record/statement/schema.h"
+#include "daemon/record/statement/statement-judge.h"
 #include "daemon/record/statement/statement.h"
 #include "daemon/record/verify/bundle.h"
 #include "daemon/record/verify/companion.h"
@@ -128,6 +128,7 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         _cleanup_json_ json_t *statement = NULL;
         const json_t *predicate, *subject;
         SchemaWrong schema_wrong = {};
+        _cleanup_health_ Health health = {};
         const char *type, *wrong;
         Judgement judgement;
         int r;
@@ -144,15 +145,16 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
                 return refuse(refusal, "the payload: ", schema_wrong.text);
         predicate = json_object_get(statement, "predicate");
         subject = json_array_get(json_object_get(statement, "subject"), 0);
-        if (!judge_predicate(predicate, type, text_of(subject, "uri"), &judgement))
-                return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
+        r = statement_judge(statement, type, &health, &judgement);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, "the record contradicts itself: ", judgement.wrong) : r;
         r = check_signer(&evidence->key->key, type, subject, refusal);
         if (r == 0)
                 r = take_entry(predicate, type, verified, refusal);
         if (r == 0)
                 r = policy_check(policy, evidence, statement, verified, refusal);
         if (r == 0)
-                r = reason_of(statement, type, &verified->reason);
+                r = reason_of(statement, type, &health, &verified->reason);
         if (r < 0)
                 return r;
         v->statement = TAKE_PTR(statement);

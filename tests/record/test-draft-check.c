@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "daemon/record/statement/facts.h"
+#include "daemon/record/statement/schema.h"
 #include "daemon/record/statement/statement.h"
 #include "tests/record/payload.h"
 
@@ -83,7 +83,7 @@ static void test_a_step_is_not_better_than_its_evidence(void **state) {
 
 static void test_regions_are_what_they_must_be(void **state) {
         server.regions.failed = "12";
-        assert_wrong("did not fail although regions");
+        assert_wrong("called PASSED although regions have failed");
         server.regions.total = 0;
         assert_wrong("cut into regions");
         server.regions.total = 257;
@@ -108,29 +108,30 @@ static void test_regions_are_what_they_must_be(void **state) {
 
 static void test_results_are_what_they_fold_to(void **state) {
         server.chips[0].result = RESULT_WARNED;
-        assert_wrong("chip's result");
+        assert_wrong("its steps and coverage come to");
         server.chips[SERVER_BAD].result = RESULT_PASSED;
-        assert_wrong("chip's result");
+        assert_wrong("its steps and coverage come to");
         server.promise.reached = 1;
-        assert_wrong("chip's result");
+        assert_wrong("its steps and coverage come to");
         server.scan.result = RESULT_PASSED;
-        assert_wrong("server's result");
+        assert_wrong("its chips and its own evidence come to");
         server.scan.result = RESULT_INCONCLUSIVE;
-        assert_wrong("server's result");
+        assert_wrong("its chips and its own evidence come to");
         server.scan.n_chips = SERVER_BAD; /* all of them passed */
         server.scan.result = RESULT_PASSED;
-        assert_wrong("leaves one out");
+        assert_wrong("its chips and its own evidence come to INCONCLUSIVE");
         server.scan.n_chips = SERVER_BAD; /* of a product that nobody here knows: by what is said of it */
         server.scan.server.product = "Trn9";
         server.scan.result = RESULT_PASSED;
-        assert_wrong("leaves one out");
+        assert_wrong("its chips and its own evidence come to INCONCLUSIVE");
         server.chips[1].subject.where = server.chips[0].subject.where;
-        assert_wrong("told twice");
+        server.chips[1].n_promises = 0;
+        assert_wrong("is named twice");
         server.scan.server.where = server.chips[0].subject.where;
-        assert_wrong("the server is none");
+        assert_wrong("us0-2/chip0 is no server");
         server.promise.reached = 103079215105;
         assert_wrong("beyond what was measured");
-        server.chips[0].n_promises = FACTS_PROMISES_MAX + 1;
+        server.chips[0].n_promises = RECORD_PROMISES_MAX + 1;
         assert_wrong("too many promises");
         server.measurements[0][SERVER_STEPS].where = server_location("us0-2/chip0/hbm2");
         assert_wrong("beyond what was measured");
@@ -140,7 +141,7 @@ static void test_results_are_what_they_fold_to(void **state) {
         assert_wrong("beyond what was measured");
         server.scan.n_chips = 0;
         server.scan.result = RESULT_PASSED;
-        assert_wrong("server's result");
+        assert_wrong("its chips and its own evidence come to");
         server.scan.n_chips = 0;
         server.scan.result = RESULT_INCONCLUSIVE;
         server.scan.n_steps = 1;
@@ -149,7 +150,7 @@ static void test_results_are_what_they_fold_to(void **state) {
         server.own.n_diagnoses = 1;
         server.own.diagnoses = &server.diagnosis;
         server.diagnosis.severity = SEVERITY_INFO; /* the catalogue knows better */
-        assert_wrong("the server's result is better than its own evidence");
+        assert_wrong("its chips and its own evidence come to FAILED");
         server.scan.n_steps = 1;
         server.scan.steps = &server.own;
         server.measurements[SERVER_BAD][1].where = server.scan.server.where;
@@ -160,9 +161,9 @@ static void test_results_are_what_they_fold_to(void **state) {
         server.scan.result = RESULT_INCONCLUSIVE;
         assert_int_equal(record_scan_check(&server.scan, NULL), 0);
         server.own.verdict = VERDICT_PASSED;
-        assert_wrong("better than its own evidence");
+        assert_wrong("called PASSED in the face of its own evidence");
         server.diagnosis.reproduced = 4;
-        assert_wrong("diagnosis");
+        assert_wrong("reproduced more often");
         server.scan.n_chips = 0;
         server.scan.result = RESULT_INCONCLUSIVE;
         assert_int_equal(record_scan_check(&server.scan, NULL), 0);
@@ -207,7 +208,7 @@ static void test_what_must_be_named_is_named(void **state) {
         server.steps[0][0].name = "h\xc3\xa4m";
         assert_wrong("step has no name");
         server.steps[0][1].name = "hbm";
-        assert_wrong("same name");
+        assert_wrong("two steps are called hbm");
         server.measurements[0][0].name = NULL;
         assert_wrong("measurement has no name");
         server.measurements[0][0].series.statistic = _STATISTIC_MAX;
@@ -217,7 +218,8 @@ static void test_what_must_be_named_is_named(void **state) {
         server.diagnosis.code = "systolic-";
         assert_wrong("diagnosis has no code");
         server.chips[0].subject.where = server_location("us0-3/chip0");
-        assert_wrong("not in the server");
+        server.chips[0].n_promises = 0;
+        assert_wrong("us0-3/chip0 is not in the server");
 }
 
 /* ---- whatever is taken is believed ---- */

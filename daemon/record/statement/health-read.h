@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Health, read
+ *
+ * A verdict as facts again: the payload of a health record or of a roll-up becomes what the daemon had handed over. So there is one judge (judge.h), one
+ * account of places (places.h) and one line of text (reason.h) for what is about to be signed and for what was.
+ *
+ * Reading refuses what a record says twice and differently, since facts say everything once: names of tests, results of measurements, a status beside its
+ * result, reasons. This is where the members of `…health:v1` and `…health-summary:v1` are named; a later form has a reader of its own into the same facts.
+ */
+
+#include <jansson.h>
+
+#include "daemon/record/record.h"
+#include "daemon/record/statement/arena.h"
+#include "daemon/record/statement/judge.h"
+#include "daemon/record/statement/places.h"
+
+typedef struct Health {
+        bool is_rollup;
+        RecordScan scan;   /* its run; of a roll-up also its server, and of the chips where they sit and how they stand */
+        RecordHealth chip; /* but of a roll-up */
+        RecordStep *steps; /* those of the chip or the scan */
+
+        /* of a roll-up */
+        size_t n_named;
+        RecordNamed *named; /* the records of the chips, as many */
+        size_t n_untested;
+        const RecordPlace *untested; /* where its steps left something out */
+        bool tells_reaches;          /* those of older assayds do not say which steps their plans had */
+        size_t n_reaches;
+        const Reach *reaches;
+
+        json_t *statement; /* a reference: texts are borrowed from it */
+        Arena arena;
+} Health;
+
+/*
+ * STATEMENT, of PREDICATE_TYPE, health or a roll-up, fits its schema; what comes back of any other must not be judged. -EBADMSG, and *WRONG says why; -ENOMEM.
+ */
+int health_read(json_t *statement, const char *predicate_type, Health *ret, Judgement *wrong);
+/* The same of a verdict that was verified, from its payload. */
+int health_read_verified(const RecordVerified *verified, Health *ret);
+/* Whether the lists of names in what was read are those of its steps. */
+bool health_agrees(const Health *health, Judgement *wrong);
+void health_done(Health *health);
+#define _cleanup_health_ _cleanup_(health_done)
+
+/* The run of any PREDICATE that has one; its texts are borrowed. What is not told is "", NULL or 0. */
+void run_read(const json_t *predicate, RecordRun *ret);
