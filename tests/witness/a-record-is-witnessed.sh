@@ -129,6 +129,10 @@ query '.status == "verified" and (.witnesses | contains("w1") and contains("w2")
 at=$(jq -r .witnessedOn "$out")
 seen=$(date -d "$at" +%s)
 if [ "$seen" -lt "$before" ] || [ "$seen" -gt "$(date +%s)" ]; then bad "witnessed at $at"; fi
+echo "$vkey" >"$stage/log.vkey"
+expect 0 "or by hand" tests/record/verify-by-hand "$stage/record.json" "$stage/record.pub.pem" "$stage/record.proof" "$stage/log.vkey" "$stage/w2/vkey"
+has "record $index of "
+expect 1 "but not of the one that nobody asked" tests/record/verify-by-hand "$stage/record.json" "$stage/record.pub.pem" "$stage/record.proof" "$stage/log.vkey" "$stage/w3/vkey"
 expect 2 "who asks for the third cannot tell" reader --key "$stage/third.keyring" --proof "$stage/record.proof"
 expect 0 "a hook can tell too" assayctl gate us0-0/chip3 --keyring "$stage/two.keyring" --max-age 1h
 expect 2 "and cannot, asked for the third" assayctl gate us0-0/chip3 --keyring "$stage/third.keyring"
