@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# python-refuses-what-assayctl-refuses.py BUILD MAKE-EXPORTS EXPORT-RECORDS ALGORITHM: verify.py, which shares nothing with assay but the manual and the
+# schemas, and assayctl judge the same records, proofs and logs, as they are and changed; also by who has the key of records. Both must come to the
+# status that stands beside each here.
+import base64
+import contextlib
+import copy
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import verify  # noqa: E402  says what is missing, and skips
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from envelopes import PAYLOAD_TYPE, Record, fingerprint, sha256, spki
+
+HOLDS, FAILED, CANNOT_TELL, REFUSED = range(4)
+INDEX = 4  # a chip that failed; 5 is sound, 17 the server's record
+WITNESS = "witness.example/w1"
+count = failures = 0
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+def flip(data, bit):
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+class Signer:
+    """A private key, as assay keeps it or a new one, and what it signs."""
+
+    def __init__(self, path=None):
+        self.key = serialization.load_pem_private_key(path.read_bytes(), None) if path else ed25519.Ed25519PrivateKey.generate()
+        self.public = self.key.public_key()
+        self.raw = spki(self.public)[-32:]
+
+    def sign(self, message):
+        return self.key.sign(message) if isinstance(self.key, ed25519.Ed25519PrivateKey) else self.key.sign(message, ec.ECDSA(hashes.SHA256()))
+
+    def pem(self):
+        return self.public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+
+    def envelope(self, statement):
+        payload = statement if isinstance(statement, bytes) else json.dumps(statement, separators=(",", ":")).encode()
+        pae = b"DSSEv1 %d %s %d %s" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(payload), payload)
+        signature = {"keyid": fingerprint(self.public), "sig": b64(self.sign(pae))}
+        return json.dumps({"payload": b64(payload), "payloadType": PAYLOAD_TYPE, "signatures": [signature]}, separators=(",", ":")).encode()
+
+    def note_id(self, name, kind):
+        return sha256(name.encode(), b"\n", bytes([kind]), self.raw)[:4]
+
+    def vkey(self, name, kind):
+        return f"{name}+{self.note_id(name, kind).hex()}+{b64(bytes([kind]) + self.raw)}"
+
+    def note_line(self, text, name, kind, time=None):
+        message = text if time is None else b"cosignature/v1\ntime %d\n%s" % (time, text)
+        stamp = b"" if time is None else time.to_bytes(8, "big")
+        return f"\u2014 {name} {b64(self.note_id(name, kind) + stamp + self.sign(message))}\n".encode()
+
+
+class Bench:
+    def __init__(self, work, build, make_exports, export_records, algorithm):
+        self.work, self.assayctl = work, [os.path.join(build, "cli/assayctl"), "--no-pager", "--bus", "unix:path=/nowhere"]
+        self.folder, self.other = work / "exports", work / "rotated"
+        for folder, program in ((self.folder, [make_exports]), (self.other, [export_records])):
+            folder.mkdir()
+            subprocess.run([*program, folder, algorithm, *(["all"] if program == [export_records] else [])], check=True)
+        self.record_key, self.log_key, self.witness = Signer(self.folder / "record.key"), Signer(self.folder / "log.key"), Signer()
+        self.lines = (self.folder / "records.intoto.jsonl").read_bytes().splitlines()
+        self.checkpoint = (self.folder / "checkpoint").read_bytes()
+        self.log_name = self.checkpoint.split(b"\n")[0].decode()
+        log = f"log {self.log_key.vkey(self.log_name, 1)}\n"
+        self.keyrings = {"keys": self.record_key.pem(), "log": self.record_key.pem() + log + "quorum none\n",
+                         "witness": f"{self.record_key.pem()}{log}witness w1 {self.witness.vkey(WITNESS, 4)}\nquorum w1\n"}
+        for name, key, log in (("elsewhere", self.log_key, "elsewhere.example/log"), ("forged", Signer(), self.log_name)):
+            self.keyrings[name] = f"{self.record_key.pem()}log {key.vkey(log, 1)}\nquorum none\n"
+        for name, text in self.keyrings.items():
+            (work / name).write_text(text)
+
+    def put(self, name, data):
+        path = self.work / name
+        path.write_bytes(data)
+        return path
+
+    def ask(self, what, expected, keyring, verb, *arguments):
+        global count, failures
+        count += 1
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            ours = verify.main(["--keyring", str(self.work / keyring), *map(str, arguments)])
+        theirs = subprocess.run([*self.assayctl, verb, *map(str, arguments), "--keyring", str(self.work / keyring)], capture_output=True, text=True)
+        if (ours, theirs.returncode) != (expected, expected):
+            failures += 1
+            print(f"FAILED: {what}: expected {expected}, verify.py says {ours}, assayctl {theirs.returncode}\n"
+                  f"{said.getvalue()[:300]}{theirs.stdout[:300]}{theirs.stderr[:300]}")
+
+    def record(self, what, expected, data, keyring="keys", proof=None):
+        path = self.put("record.json", data)
+        self.ask(what, expected, keyring, "verify", path, *(["--proof", self.put("proof", proof)] if proof is not None else []))
+
+    def log(self, what, expected, lines, checkpoint=None, keyring="log"):
+        path = self.put("records.jsonl", b"".join(line + b"\n" for line in lines))
+        self.ask(what, expected, keyring, "audit", path, "--checkpoint", self.put("note", self.checkpoint if checkpoint is None else checkpoint))
+
+    def tiles(self, what, expected, change):
+        folder = self.work / "tiles"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.folder / "tiles", folder)
+        change(folder)
+        self.ask(what, expected, "log", "audit", folder)
+
+
+opened = {}
+
+
+# Most records of a changed log are as they were: those are opened once.
+def open_record(line, keyring, schemas):
+    key = (line, *keyring.records)
+    if key not in opened:
+        opened[key] = Record(line, keyring, schemas)
+    return opened[key]
+
+
+verify.Record = open_record
+
+
+def statement_of(line):
+    return json.loads(base64.b64decode(json.loads(line)["payload"]))
+
+
+def members(line, **changes):
+    return json.dumps({**json.loads(line), **changes}).encode()
+
+
+# ---- one envelope ----
+
+
+def envelopes(bench):
+    line, sound = bench.lines[INDEX], bench.lines[5]
+    envelope = json.loads(line)
+    payload, (signature,) = base64.b64decode(envelope["payload"]), envelope["signatures"]
+    raw = base64.b64decode(signature["sig"])
+    bench.record("a chip that failed", FAILED, line)
+    bench.record("one that passed", HOLDS, sound)
+    bench.record("the start of a run", CANNOT_TELL, bench.lines[0])
+    for bit in range(0, len(raw) * 8, 23):
+        bench.record(f"bit {bit} of the signature", REFUSED, members(line, signatures=[{**signature, "sig": b64(flip(raw, bit))}]))
+    for bit in range(0, len(payload) * 8, 997):
+        bench.record(f"bit {bit} of the payload", REFUSED, members(line, payload=b64(flip(payload, bit))))
+    url = b64(payload).replace("+", "-").replace("/", "_")
+    hidden = signature["sig"].rstrip("=")
+    hidden = hidden[:-1] + chr(ord(hidden[-1]) + 1) + signature["sig"][len(hidden):]  # of 64 bytes four bits are left, of what openssl signs none or some
+    for what, expected, changed in (
+            ("the other alphabet", FAILED, members(line, payload=url)), ("members in another order", FAILED, json.dumps(dict(reversed(envelope.items()))).encode()),
+            ("members that nobody knows", FAILED, members(line, more=1)), ("no hint of a key", FAILED, members(line, signatures=[{"sig": signature["sig"]}])),
+            ("two signatures", REFUSED, members(line, signatures=[signature] * 2)), ("no signature", REFUSED, members(line, signatures=[])),
+            ("another payload type", REFUSED, members(line, payloadType="application/json")), ("the payload of its neighbour", REFUSED, members(line, payload=json.loads(sound)["payload"])),
+            ("a payload that stands twice", REFUSED, line[:-1] + b',"payload":"' + envelope["payload"].encode() + b'"}'),
+            ("base64 with line breaks", REFUSED, members(line, payload=b64(payload)[:76] + "\n" + b64(payload)[76:])),
+            ("base64 with more padding", REFUSED, members(line, signatures=[{**signature, "sig": signature["sig"] + "="}])),
+            ("base64 with bits that say nothing", REFUSED, members(line, signatures=[{**signature, "sig": hidden}])), ("half of it", REFUSED, line[:len(line) // 2])):
+        bench.record(what, expected, changed)
+    for what, old, new in (("a member twice", b'"index":4', b'"index":4,"index":4'), ("a number that is none", b'"value":512', b'"value":NaN'),
+                           ("a number beyond all numbers", b'"value":512', b'"value":5e999'), ("half of UTF-8", b"stuck", b"\xc3stuck"),
+                           ("text behind it", b"]}}", b"]}}x")):
+        assert old in payload
+        bench.record(f"{what}, well signed", REFUSED, bench.record_key.envelope(payload.replace(old, new)))
+    bench.put("stranger", Signer().pem().encode())
+    bench.record("by a key of somebody else", CANNOT_TELL, line, "stranger")
+
+
+# ---- contradictions, signed with the station's own key ----
+
+
+def drop(key):
+    return lambda value: value.pop(key)
+
+
+def put(**members):
+    return lambda value: value.update(members)
+
+
+# What it is, in which record, where, what is done there, and what it comes to.
+CONTRADICTIONS = [
+    ("nothing changed", INDEX, "", put(), FAILED),
+    ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
+    ("a failed chip called INCONCLUSIVE", INDEX, "", put(result="INCONCLUSIVE"), REFUSED),
+    ("a sound chip called FAILED", 5, "", put(result="FAILED"), REFUSED),
+    ("a failed step called PASSED", INDEX, "steps.1", put(result="PASSED"), REFUSED),
+    ("a failed step that was skipped", INDEX, "steps.1", put(status="SKIP", result="INCONCLUSIVE", reason="occupied"), REFUSED),
+    ("a finding that is gone from a failed step", INDEX, "steps.1", drop("diagnoses"), FAILED),
+    ("a passed step with a finding", 5, "steps.1", put(diagnoses=[{"verdict": "systolic-pe", "type": "FAIL"}]), REFUSED),
+    ("a value beyond its limit called PASSED", INDEX, "steps.1.measurements.0", put(result="PASSED"), REFUSED),
+    ("another value", 5, "steps.0.measurements.0", put(value=1), REFUSED),
+    ("a value within its limit called FAILED", 5, "steps.0.measurements.0", put(result="FAILED"), REFUSED),
+    ("a limit that is gone", 5, "steps.1.measurements.0", drop("limits"), REFUSED),
+    ("a higher limit", INDEX, "steps.1.measurements.0.limits.0", put(value=512), REFUSED),
+    ("a value that is no number", INDEX, "steps.1.measurements.0", put(value="512"), REFUSED),
+    ("a step met more often than looked for", INDEX, "steps.1.diagnoses.0", put(reproduced=4), REFUSED),
+    ("a step that is named twice", 5, "steps.1", put(name="hbm"), REFUSED),
+    ("a step that the lists leave out", 5, "", put(passedTests=["hbm", "systolic", "neuronlink", "efa", "rounding"]), REFUSED),
+    ("a test that no step made", 5, "", put(passedTests=["hbm", "systolic", "neuronlink", "efa", "rounding", "sparsity", "more"]), REFUSED),
+    ("a step that never ended", 5, "steps.0", put(status="ERROR"), REFUSED),
+    ("a step that has no result", 5, "steps.0", put(result="INCONCLUSIVE"), REFUSED),
+    ("a reason that belongs to a skip", 5, "steps.0", put(status="ERROR", result="INCONCLUSIVE", reason="occupied"), REFUSED),
+    ("no step at all", 5, "", put(steps=[], passedTests=[], coverage=[]), REFUSED),
+    ("more covered than counted", 5, "coverage.0", put(reached=103079215105), REFUSED),
+    ("a promise that was not kept", 5, "coverage.0", put(promised=103079215105), REFUSED),
+    ("regions that failed in a passed step", 1, "steps.0.regions", put(failed="3"), REFUSED),
+    ("another version", 5, "...", put(predicateType="urn:assay:attestation:health:v99"), REFUSED),
+    ("a member that must be there", 5, "", drop("configuration"), REFUSED),
+    ("a member that nobody knows", 5, "", put(more={"some": "thing"}), HOLDS),
+    ("the first record following one", 0, "", put(previous={"sha256": "0" * 64}), REFUSED),
+    ("a later one following none", 5, "", drop("previous"), REFUSED),
+    ("a server better than its chips", 17, "", put(result="PASSED"), REFUSED),
+    ("a server better than its chips by one", 17, "", put(result="INCONCLUSIVE"), REFUSED),
+    ("a failed chip that the server calls sound", 17, "components.3.annotations", put(result="PASSED"), FAILED),
+    ("a server with a finding of its own", 17, "", put(diagnoses=[{"verdict": "efa-fabric", "type": "FAIL"}]), FAILED),
+    ("a chip that stands twice", 17, "components.1.annotations", put(slot="us0-2/chip0"), REFUSED),
+    ("a chip of another server", 17, "components.1.annotations", put(slot="us0-1/chip1"), REFUSED),
+    ("a chip of a later record", 17, "components.1.annotations", put(logIndex=18), REFUSED),
+    ("a chip of another record just before", 17, "components.15.annotations", put(recordSha256="0" * 64), REFUSED),
+]
+
+
+def contradictions(bench):
+    for what, index, path, change, expected in CONTRADICTIONS:
+        statement = statement_of(bench.lines[index])
+        place = statement if path == "..." else statement["predicate"]
+        for part in filter(None, path.strip(".").split(".")):
+            place = place[int(part)] if isinstance(place, list) else place[part]
+        change(place)
+        bench.record(what, expected, bench.record_key.envelope(statement))
+    statement = statement_of(bench.lines[17])  # a sound server, and one with a chip too few
+    for component in statement["predicate"]["components"]:
+        component["annotations"]["result"] = "PASSED"
+    statement["predicate"]["result"] = "PASSED"
+    bench.record("a sound server", HOLDS, bench.record_key.envelope(statement))
+    last = statement["predicate"]["components"].pop()
+    bench.record("a sound server of which a chip is left out", REFUSED, bench.record_key.envelope(statement))
+    del statement["predicate"]["chipCount"]
+    bench.record("a Trn2 of which a chip is left out", REFUSED, bench.record_key.envelope(statement))
+    last["annotations"]["result"] = "INCONCLUSIVE"
+    statement["predicate"]["components"].append(last)
+    bench.record("a sound server with a chip that is not", REFUSED, bench.record_key.envelope(statement))
+
+
+# ---- proofs ----
+
+
+def proofs(bench):
+    line, proof = bench.lines[5], (bench.folder / "5.tlog-proof").read_bytes()
+    head, _, note = proof.partition(b"\n\n")
+    lines, text = head.split(b"\n"), note.rpartition(b"\n\n")[0] + b"\n"
+    bench.record("no proof, where the keyring names logs", CANNOT_TELL, line, "log")
+    bench.record("a keyring of another log", CANNOT_TELL, line, "elsewhere", proof)
+    bench.record("a keyring of another key of the log", REFUSED, line, "forged", proof)
+    bench.record("its proof", HOLDS, line, "log", proof)
+    bench.record("its proof, with extra data", HOLDS, line, "log", proof.replace(b"\nindex", b"\nextra AAAA\nindex", 1))
+    bench.record("the proof of its neighbour", REFUSED, line, "log", (bench.folder / "6.tlog-proof").read_bytes())
+    for at in range(2, len(lines)):
+        for bit in (0, 131, 255):
+            bad = b64(flip(base64.b64decode(lines[at]), bit)).encode()
+            bench.record(f"bit {bit} of hash {at - 2}", REFUSED, line, "log", b"\n".join(lines[:at] + [bad] + lines[at + 1:]) + b"\n\n" + note)
+    for what, changed in (("a hash too few", lines[:-1]), ("a hash too many", lines + lines[-1:]), ("hashes in another order", lines[:2] + lines[:1:-1]),
+                          ("another index", [lines[0], b"index 7"] + lines[2:]), ("an index beyond the log", [lines[0], b"index 288"] + lines[2:]),
+                          ("another kind of proof", [b"c2sp.org/tlog-proof@v2"] + lines[1:])):
+        bench.record(what, REFUSED, line, "log", b"\n".join(changed) + b"\n\n" + note)
+    signature = re.search(rb"[^ ]+\n$", note)[0].strip()
+    root = text.split(b"\n")[2]
+    for bit in range(32, 544, 61):
+        bench.record(f"bit {bit} of the checkpoint's signature", REFUSED, line, "log", proof.replace(signature, b64(flip(base64.b64decode(signature), bit)).encode()))
+    for bit in range(0, 256, 37):
+        bench.record(f"bit {bit} of the root", REFUSED, line, "log", proof.replace(root, b64(flip(base64.b64decode(root), bit)).encode()))
+    bench.record("another size", REFUSED, line, "log", proof.replace(b"\n288\n", b"\n287\n"))
+    bench.record("another key's signature alone", REFUSED, line, "log", head + b"\n\n" + text + b"\n" + Signer().note_line(text, bench.log_name, 1))
+    bench.record("a line of a key that nobody knows", HOLDS, line, "log", proof + Signer().note_line(text, "other.example", 1))
+    other = text.replace(bench.log_name.encode(), b"other.example/log")
+    bench.record("the checkpoint of another log", REFUSED, line, "log", head + b"\n\n" + other + b"\n" + bench.log_key.note_line(other, "other.example/log", 1))
+
+    good = bench.witness.note_line(text, WITNESS, 4, 1795252442)
+    raw = base64.b64decode(good.split()[2])
+    bench.record("no witness, where one is asked for", CANNOT_TELL, line, "witness", proof)
+    bench.record("a witness", HOLDS, line, "witness", proof + good)
+    bench.record("a witness that tells no time", REFUSED, line, "witness", proof + bench.witness.note_line(text, WITNESS, 4, 0))
+    bench.record("a witness of another root", REFUSED, line, "witness", proof + bench.witness.note_line(other, WITNESS, 4, 1795252442))
+    bench.record("a stranger in its name", CANNOT_TELL, line, "witness", proof + Signer().note_line(text, WITNESS, 4, 1795252442))
+    for bit in range(32, len(raw) * 8, 41):
+        bench.record(f"bit {bit} of a cosignature", REFUSED, line, "witness", proof + f"\u2014 {WITNESS} {b64(flip(raw, bit))}\n".encode())
+
+
+# ---- a log ----
+
+
+def logs(bench):
+    lines, text = bench.lines, bench.checkpoint.rpartition(b"\n\n")[0] + b"\n"
+    ids = [sha256(b"DSSEv1 %d %s %d " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(payload)), payload)
+           for payload in (base64.b64decode(json.loads(line)["payload"]) for line in lines)]
+    mark = b'{"pruned":{"index":%d,"sha256":"%s"}}'
+    changed = statement_of(lines[INDEX])
+    changed["predicate"]["more"] = 1
+    forged = bench.record_key.envelope(changed)
+    bench.log("a log", HOLDS, lines)
+    bench.log("a log without a checkpoint that can be read", CANNOT_TELL, lines, b"")
+    bench.log("a checkpoint of which the key is not known", CANNOT_TELL, lines, None, "keys")
+    bench.log("a checkpoint of another log", CANNOT_TELL, lines, None, "elsewhere")
+    bench.log("a checkpoint of another key of the log", REFUSED, lines, None, "forged")
+    bench.log("a record called pruned", CANNOT_TELL, lines[:INDEX] + [mark % (INDEX, ids[INDEX].hex().encode())] + lines[INDEX + 1:])
+    bench.log("a record called pruned, with another ID", REFUSED, lines[:INDEX] + [mark % (INDEX, ids[5].hex().encode())] + lines[INDEX + 1:])
+    for what, wrong in (("a record that is gone", lines[:INDEX] + lines[INDEX + 1:]), ("the first one gone", lines[1:]), ("the last one gone", lines[:-1]),
+                        ("two that changed places", lines[:7] + [lines[8], lines[7]] + lines[9:]), ("one that stands twice", lines[:8] + lines[7:]),
+                        ("one that was written again with the station's key", lines[:INDEX] + [forged] + lines[INDEX + 1:]),
+                        ("the last one written again", lines[:-1] + [bench.record_key.envelope({**statement_of(lines[-1]), "more": 1})])):
+        bench.log(what, REFUSED, wrong)
+    signature = re.search(rb"[^ ]+\n$", bench.checkpoint)[0].strip()
+    bench.log("another signature of the checkpoint", REFUSED, lines, bench.checkpoint.replace(signature, b64(flip(base64.b64decode(signature), 99)).encode()))
+    smaller = text.replace(b"\n288\n", b"\n287\n")
+    bench.log("a checkpoint of another tree, signed by the log", REFUSED, lines, smaller + b"\n" + bench.log_key.note_line(smaller, bench.log_name, 1))
+
+    def edit(name, change):
+        return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+    def without(data, first, last):
+        return b"".join(line + b"\n" for at, line in enumerate(data.splitlines()) if not first <= at <= last)
+
+    jsonl = "records.intoto.jsonl"
+    bench.tiles("a log in tiles", HOLDS, lambda folder: None)
+    bench.tiles("a line that is withheld", CANNOT_TELL, edit(jsonl, lambda data: without(data, INDEX, INDEX)))
+    bench.tiles("the first forty withheld", CANNOT_TELL, edit(jsonl, lambda data: without(data, 0, 39)))
+    bench.tiles("the last ten withheld", CANNOT_TELL, edit(jsonl, lambda data: without(data, 278, 287)))
+    bench.tiles("all withheld", CANNOT_TELL, edit(jsonl, lambda data: b""))
+    bench.tiles("a record written again", REFUSED, edit(jsonl, lambda data: data.replace(lines[INDEX], forged)))
+    for bit in range(100, 256 * 256, 9973):
+        bench.tiles(f"bit {bit} of a tile", REFUSED, edit("tile/0/000", lambda data, bit=bit: flip(data, bit)))
+    bench.tiles("a tile that nobody needs", HOLDS, lambda folder: shutil.rmtree(folder / "tile/0/001.p"))
+
+
+def rotations(bench):
+    """A log that ends in the rotation of its key, and what may follow."""
+    lines = (bench.other / "records.intoto.jsonl").read_bytes().splitlines()
+    old, new, stranger = Signer(bench.other / "record.key"), Signer(bench.other / "record.key.next"), Signer()
+    bench.put("keys", (old.pem() + new.pem() + stranger.pem()).encode())
+
+    def next_line(key):
+        statement = copy.deepcopy(statement_of(lines[-2]))  # a heartbeat
+        envelope = json.loads(lines[-1])
+        payload = base64.b64decode(envelope["payload"])
+        statement["subject"][0]["digest"]["sha256"] = sha256(spki(key.public)).hex()
+        statement["predicate"]["log"]["index"] = len(lines)
+        statement["predicate"]["previous"]["sha256"] = sha256(b"DSSEv1 %d %s %d " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(payload)), payload).hex()
+        return key.envelope(statement)
+
+    def swap(replaces):
+        statement = statement_of(lines[-1])
+        statement["predicate"]["replaces"] = replaces
+        return old.envelope(statement)
+
+    # There is no checkpoint: whether the end is missing cannot be told, and nothing else.
+    for what, expected, more in (("a rotation", CANNOT_TELL, lines), ("the new key after it", CANNOT_TELL, lines + [next_line(new)]),
+                                 ("the old key after it", REFUSED, lines + [next_line(old)]), ("a third key after it", REFUSED, lines + [next_line(stranger)]),
+                                 ("a rotation of a key that did not sign", REFUSED, lines[:-1] + [swap({"keyid": fingerprint(stranger.public), "algorithm": "ed25519", "spki": b64(spki(stranger.public))})])):
+        bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", b"".join(line + b"\n" for line in more)))
+
+
+def main(*arguments):
+    with tempfile.TemporaryDirectory() as work:
+        bench = Bench(pathlib.Path(work), *arguments)
+        for part in (envelopes, contradictions, proofs, logs, rotations):
+            part(bench)
+    print(f"{count} records, proofs and logs judged twice, {failures} failures")
+    return 1 if failures else 0
+
+
+sys.exit(main(*sys.argv[1:]))

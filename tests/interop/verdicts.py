@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a record agrees with itself, for verify.py: the rules of JUDGING AGAIN in assay-records(7). A record of another version needs one more
+function in FORMS, which makes of it the plain shape that judge_chip() and judge_server() take."""
+import operator
+import re
+import sys
+from datetime import datetime
+
+from envelopes import OURS, Refused, Unknown, decode64, sha256, spki
+
+WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
+EITHER = ["device-unreachable"]
+REASONS = {"SKIP": ["not-applicable", "occupied", "claimed", "budget", "not-requested", "prerequisite", *EITHER],
+           "ERROR": ["device-timeout", "device-error", "worker-crashed", "worker-timeout", "protocol", "resource", "cancelled", "ambiguous", *EITHER]}
+
+
+def within(limit, value):
+    """Numbers are ordered; text and truth values, also numbers that are text because a double cannot hold them, are equal or not."""
+    holds = {"EQUAL": operator.eq, "NOT_EQUAL": operator.ne, "LESS_THAN": operator.lt, "LESS_THAN_OR_EQUAL": operator.le,
+             "GREATER_THAN": operator.gt, "GREATER_THAN_OR_EQUAL": operator.ge}
+    kinds = ["number" if type(side) in (int, float) else type(side) for side in (value, limit["value"])]
+    if limit["type"] not in holds or kinds[0] != kinds[1] or kinds[0] != "number" and "THAN" in limit["type"]:
+        raise Refused(f"a limit {limit['type']} {limit['value']} for {value} cannot be worked out again")
+    return holds[limit["type"]](value, limit["value"])
+
+
+def worst(words, start="PASSED"):
+    return max([start, *words], key=WORSE.index)
+
+
+def plain_chip_v1(predicate):
+    """A chip's record as a plain list of steps, whichever version it is of."""
+    lists = {"PASSED": predicate["passedTests"], "WARNED": predicate["warnedTests"], "FAILED": predicate["failedTests"],
+             "INCONCLUSIVE": [test["name"] for test in predicate.get("untestedTests", [])]}
+    return {"steps": predicate["steps"], "promises": predicate.get("coverage", []), "lists": lists, "untested": predicate.get("untestedTests", [])}
+
+
+def plain_server_v1(predicate):
+    """A server's record: what lies between its chips is one step more, which the roll-up does not judge by itself."""
+    chips = [{"result": chip["annotations"]["result"], "slot": chip["annotations"]["slot"], "index": chip["annotations"]["logIndex"],
+              "id": chip["annotations"]["recordSha256"], "subject": chip.get("digest")} for chip in predicate["components"]]
+    own = {"name": "server", "measurements": predicate.get("measurements", []), "diagnoses": predicate.get("diagnoses", [])}
+    return {"own": own, "chips": chips, "chip_count": predicate.get("chipCount")}
+
+
+FORMS = {OURS + "health:v1": plain_chip_v1, OURS + "health-summary:v1": plain_server_v1}
+
+
+def judge_values(step):
+    """Each measurement again; the least that the step must be called by what it measured and found."""
+    found = {"FAIL": "FAILED", "UNKNOWN": "WARNED", "PASS": "PASSED"}
+    least = "PASSED"
+    for diagnosis in step.get("diagnoses", []):
+        least = worst([least], found[diagnosis["type"]])
+        if int(diagnosis.get("reproduced", 0)) > int(diagnosis.get("runs", sys.maxsize)):
+            raise Refused(f"{diagnosis['verdict']} was met more often than it was looked for")
+    for measurement in step.get("measurements", []):
+        name, limits, said = measurement["name"], measurement.get("limits", []), measurement.get("result")
+        result = "PASSED" if all(within(limit, measurement["value"]) for limit in limits) else "FAILED"
+        if said is not None and not limits:
+            raise Refused(f"{step['name']}: {name} is called {said} without a limit")
+        if said not in (None, result):
+            raise Refused(f"{step['name']}: {name} is {measurement['value']}, which is {result} by its limit, and called {said}")
+        if result == "FAILED":
+            least = worst([least], "WARNED")  # a value beyond its limit is no pass
+    return least
+
+
+def judge_step(step):
+    least, is_open = judge_values(step), step["status"] != "COMPLETE"
+    if step.get("regions", {}).get("failed"):
+        least = "FAILED"
+    if is_open != (step["result"] == "INCONCLUSIVE"):
+        raise Refused(f"{step['name']} is {step['status']} and called {step['result']}")
+    if WORSE.index(step["result"]) < WORSE.index(least) or is_open and least == "FAILED":
+        raise Refused(f"{step['name']} is called {step['result']}, and is {least} by what it measured and found")
+    if is_open and step["reason"] not in REASONS[step["status"]]:
+        raise Refused(f"{step['name']}: {step['reason']} is no reason for {step['status']}")
+
+
+def judge_chip(record, plain):
+    steps = plain["steps"]
+    for step in steps:
+        judge_step(step)
+    for what, names in (("id", [step["id"] for step in steps]), ("name", [step["name"] for step in steps]),
+                        ("promise", [promise["name"] for promise in plain["promises"]])):
+        if len(set(names)) < len(names):
+            raise Refused(f"one {what} stands twice")
+    for word, names in plain["lists"].items():
+        if sorted(names) != sorted(step["name"] for step in steps if step["result"] == word):
+            raise Refused(f"the list of {word} tests is not that of the steps")
+    result = worst([step["result"] for step in steps if step["required"] or step["result"] != "INCONCLUSIVE"],
+                   "PASSED" if steps else "INCONCLUSIVE")
+    broken = set()
+    for promise in plain["promises"]:
+        counted = [measurement["value"] for step in steps if step["status"] == "COMPLETE"
+                   for measurement in step.get("measurements", []) if measurement["name"] == promise["name"]]
+        if promise["reached"] > max([0, *counted]):
+            raise Refused(f"{promise['name']} is said to have reached {promise['reached']}, and no step counted that")
+        if promise["reached"] < promise["promised"]:
+            result = worst([result], "INCONCLUSIVE")
+            broken.add(promise["name"])
+    for test in plain["untested"]:
+        if test["reason"] != next(step["reason"] for step in steps if step["name"] == test["name"]):
+            raise Refused(f"{test['name']} has two reasons")
+        if set(test.get("coverage", [])) - broken:
+            raise Refused(f"{test['name']} is said to leave open what was covered")
+    if record.predicate["result"] != result:
+        raise Refused(f"it is called {record.predicate['result']}, and its steps and coverage come to {result}")
+
+
+def judge_server(record, plain):
+    chips, count, said = plain["chips"], plain["chip_count"], record.predicate["result"]
+    if not count and record.subject.get("uri", "").startswith("urn:dev:ops:32473-Trn2-"):
+        count = 16
+    for what in ("slot", "index", "id"):
+        if len({chip[what] for chip in chips}) < len(chips):
+            raise Refused(f"one {what} stands twice among the chips")
+    if count and len(chips) > count:
+        raise Refused(f"it tells of {len(chips)} chips and says that the server has {count}")
+    for chip in chips:
+        if not chip["slot"].startswith(record.predicate.get("location", {}).get("path", chip["slot"].split("/")[0]) + "/") or chip["index"] >= record.index:
+            raise Refused(f"{chip['slot']} is not in the server, or its record not before this one")
+        if chip["index"] == record.index - 1 and chip["id"] != record.predicate["previous"]["sha256"]:
+            raise Refused(f"the record of {chip['slot']} is not the one before this")
+    result = worst([judge_values(plain["own"])] + [chip["result"] for chip in chips], "PASSED" if len(chips) >= (count or 1) else "INCONCLUSIVE")
+    if WORSE.index(said) < WORSE.index(result):
+        raise Refused(f"it is called {said}, and is {result} by what it says")
+    return f"it is called {said}, and no more than {result} by what it says" if said != result and record.predicate["status"] == "COMPLETE" else None
+
+
+def time_of(text):
+    return datetime.fromisoformat(re.sub(r"(\.[0-9]{1,6})[0-9]*", r"\1", text))
+
+
+def judge(record):
+    """Whether a record agrees with itself; returns what is odd about it and no contradiction, or None."""
+    run = record.predicate.get("run", {})
+    if "finishedOn" in run and time_of(run["finishedOn"]) < time_of(run["startedOn"]):
+        raise Refused("it ended before it began")
+    if (record.index == 0) == ("previous" in record.predicate):
+        raise Refused("only the first record follows none")
+    check_subject(record)
+    form = FORMS.get(record.type)
+    return None if form is None else (judge_chip if "steps" in record.predicate else judge_server)(record, form(record.predicate))
+
+
+def check_subject(record):
+    """A key by its SPKI; hardware by the identity document that its URI spells out (assay-records(7), RECORDS)."""
+    digest, uri = record.subject["digest"]["sha256"], record.subject.get("uri")
+    if record.kind() in ("heartbeat", "key-rotation"):
+        key = spki(record.key) if record.kind() == "heartbeat" else decode64(record.predicate["spki"])
+        if sha256(key).hex() != digest:
+            raise Refused("the subject is another key")
+        return
+    parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]+)-(.+)", uri or "")
+    if uri is None:
+        return
+    if not parts:
+        raise Unknown(f"a subject that is not known here, {uri}")
+    product, serial = parts.groups()
+    server, _, slot = serial.partition("_")
+    slot = slot.replace("_", "/")
+    forms = {"accelerator": [f"serial: {serial}"], "server": [f"serial: {serial}"],
+             "slot": [f"slot: {slot}", f"origin: {record.predicate['log']['origin']}"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]}
+    for kind, lines in forms.items():
+        document = ["assay-identity/v1", f"kind: {kind}", "manufacturer: Amazon", f"product: {product}", *lines, ""]
+        if sha256("\n".join(document).encode()).hex() == digest:
+            return
+    raise Refused(f"the subject's digest is not that of {uri}")

@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""verify.py: judges records of assay again, written from the public standards and assay-records(7), without a line of assay.
+
+    verify.py --keyring FILE [--proof FILE] RECORD.json            one record, as `assayctl export INDEX` writes it
+    verify.py --keyring FILE [--checkpoint FILE] RECORDS.jsonl     a log, as `assayctl export 0 N` writes it
+    verify.py --keyring FILE [--earlier FILE] FOLDER               a log in tiles: records.intoto.jsonl, checkpoint, tile/...
+
+    --keyring FILE     whose word counts: public keys in PEM form and lines of c2sp.org/tlog-policy, as `assayctl keys show` prints
+    --proof FILE       that the record is in its log, c2sp.org/tlog-proof
+    --checkpoint FILE  what the log has signed of itself
+    --earlier FILE     a checkpoint that the reader has kept: the log must have grown out of it
+    --schemas FOLDER   the JSON schemas (default: daemon/record of this checkout, then /usr/share/assay and /usr/local/share/assay)
+
+It prints a line for each problem, `refused`, `unknown` or `note`, with the index of the record, then what it counted.
+
+    status  of a log                        of one record
+    0       it holds                        verified, and PASSED or WARNED
+    1       -                               verified, and FAILED
+    2       it cannot be told               it cannot be told; INCONCLUSIVE; no verdict
+    3       something does not verify       it does not verify
+    64      wrong usage                     likewise
+
+It needs Python 3.11, python3-cryptography and python3-jsonschema of Debian 12. It reads no keyring that roots have signed, no bundles, and
+no database. Of a heartbeat it takes what is signed, not what the tables of the station's database came to.
+
+Read it from top to bottom: bytes (RFC 4648, 8259), keys (RFC 8410, C2SP signed-note, tlog-policy), envelopes (DSSE 1.0.2), the tree (RFC 6962,
+9162), verdicts (assay-records(7), JUDGING AGAIN), the log. Another version of a record is another function in FORMS.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True
+try:
+    from jsonschema import Draft202012Validator
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from envelopes import Checkpoint, Keyring, Record, Refused, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
+    from verdicts import FORMS, judge
+except ImportError as error:
+    print(f"skipped: no {error.name}; python3-cryptography and python3-jsonschema are needed")
+    sys.exit(77)
+
+
+# ---- the log ----
+
+
+class Log:
+    """Records by their indices, of each of them its ID and leaf, and what is to be said of them."""
+
+    def __init__(self, keyring, schemas):
+        self.keyring, self.schemas = keyring, schemas
+        self.records, self.ids, self.leaves = {}, {}, {}
+        self.told = {"refused": [], "unknown": [], "note": []}
+        self.size = self.held_back = 0
+
+    def tell(self, weight, where, text):
+        self.told[weight].append((where, text))
+
+    def attempt(self, where, function, *arguments):
+        """Calls FUNCTION; what it refuses or cannot tell is told of WHERE, and None comes back."""
+        try:
+            return function(*arguments)
+        except Unknown as doubt:
+            self.tell("unknown", where, doubt)
+        except Refused as wrong:
+            self.tell("refused", where, wrong)
+        except (ValueError, LookupError, TypeError, AttributeError, UnsupportedAlgorithm) as wrong:
+            self.tell("refused", where, f"it is malformed: {wrong}")
+        return None
+
+    def read(self, lines, has_tiles):
+        """Where lines are missing, tiles may still have their hashes; without tiles that is a gap."""
+        for line in lines:
+            here, mark = self.size, self.pruned(line)
+            record = mark or self.attempt(here, Record, line, self.keyring, self.schemas)
+            if record is None:
+                self.size += 1
+                continue
+            index = mark["index"] if mark else record.index
+            if index < here:
+                self.tell("refused", here, f"record {index} stands in its place")
+                self.size += 1
+                continue
+            if index > here and not has_tiles:
+                self.tell("refused", here, f"records {here} to {index - 1} are missing")
+            self.missing(here, index + (mark is not None) if has_tiles or mark else here)
+            self.size = index + 1
+            if mark:
+                self.ids[index] = bytes.fromhex(mark["sha256"])
+                continue
+            self.records[index], self.ids[index], self.leaves[index] = record, record.id, record.leaf
+            note = self.attempt(index, judge, record)
+            if note:
+                self.tell("note", index, note)
+
+    @staticmethod
+    def pruned(line):
+        """The mark that stands in the place of a record of which the log has no more than its ID."""
+        mark = re.fullmatch(rb'{"pruned":{"index":(0|[1-9][0-9]*),"sha256":"([0-9a-f]{64})"}}', line)
+        return mark and {"index": int(mark[1]), "sha256": mark[2].decode()}
+
+    def missing(self, first, end):
+        """Records of which there is a hash and no more: nobody has signed that they may be gone."""
+        self.held_back += end - first
+        if end > first:
+            self.tell("unknown", first, f"withheld: of {end - first} records there is no more than a hash")
+
+    def check_chain(self):
+        """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
+        origin = current = None
+        starts, rolled = {}, set()
+        for index, record in sorted(self.records.items()):
+            predicate = record.predicate
+            origin = origin or predicate["log"]["origin"]
+            if predicate["log"]["origin"] != origin:
+                self.tell("refused", index, "it is of another log")
+            before = self.ids.get(index - 1)
+            if before and predicate.get("previous", {}).get("sha256") != before.hex():
+                self.tell("refused", index, "it does not follow the record before it")
+            if current and spki(record.key) != current and index - 1 in self.records:
+                self.tell("refused", index, "another key has signed it, which no rotation names")
+            current = spki(record.key)
+            if record.kind() == "key-rotation":
+                self.attempt(index, self.check_rotation, record)
+                current = decode64(predicate["spki"])
+            elif record.kind() == "run-start":
+                starts[predicate["run"]["id"]] = record
+            elif record.kind().startswith("health"):
+                self.attempt(index, self.check_start, record, starts)
+            if record.kind() == "health-summary":
+                rolled.add(predicate["run"]["id"])
+                self.attempt(index, self.check_roll_up, record)
+        for run in starts.keys() - rolled:
+            self.tell("note", starts[run].index, "the run has no end")
+
+    @staticmethod
+    def check_rotation(record):
+        old, new = record.predicate["replaces"], record.predicate
+        for named, key in ((old, record.key), (new, serialization.load_der_public_key(decode64(new["spki"])))):
+            if decode64(named["spki"]) != spki(key) or named["keyid"] != fingerprint(key):
+                raise Refused("the rotation names another key than it has")
+
+    def check_start(self, record, starts):
+        run, start = record.predicate["run"], starts.get(record.predicate["run"]["id"])
+        if start is None:
+            if self.held_back == 0 and min(self.records) == 0:
+                raise Refused("its run never began")
+            return
+        for name in ("stage", "challenge", "startedOn", "seed"):
+            if run.get(name) != start.predicate["run"].get(name):
+                raise Refused(f"its run began with another {name}")
+        if record.predicate["configuration"] != start.predicate["configuration"]:
+            raise Refused("its run began with another plan")
+        path = record.predicate.get("location", {}).get("path", "")
+        if path.split("/")[0] != start.predicate.get("location", {}).get("path"):
+            raise Refused("its run began at another server")
+
+    def check_roll_up(self, roll_up):
+        chips, run = FORMS[roll_up.type](roll_up.predicate)["chips"], roll_up.predicate["run"]["id"]
+        for chip in chips:
+            record = self.records.get(chip["index"])
+            if record is None:
+                continue
+            if (record.id.hex(), record.predicate.get("result"), record.subject["digest"], record.predicate["run"]["id"],
+                    record.predicate.get("location", {}).get("path")) != (chip["id"], chip["result"], chip["subject"], run, chip["slot"]):
+                raise Refused(f"it tells of {chip['slot']} otherwise than that chip's record")
+        named = {chip["index"] for chip in chips}
+        for index in range(roll_up.index - 1, -1, -1):
+            record = self.records.get(index)
+            if record is None or record.predicate.get("run", {}).get("id") != run or record.kind() == "run-start":
+                break
+            if index not in named:
+                raise Refused(f"it leaves out record {index} of its run")
+
+    def check_checkpoint(self, checkpoint, what="the checkpoint"):
+        """That the records, or what is left of them, make the tree that the log has signed."""
+        if checkpoint.size > self.size:
+            raise Refused(f"{what} is of {checkpoint.size} records, and there are {self.size}: the end is missing")
+        leaves = [self.leaves.get(index) for index in range(checkpoint.size)]
+        if None in leaves:
+            raise Unknown(f"{what} cannot be worked out: {leaves.count(None)} leaves are not known")
+        if root_of(leaves) != checkpoint.root:
+            raise Refused(f"{what} has another root than the records make")
+        origins = {record.predicate["log"]["origin"] for record in self.records.values()}
+        if origins - {checkpoint.origin}:
+            raise Refused(f"{what} is of another log, {checkpoint.origin}")
+        if what == "the checkpoint" and checkpoint.size < self.size:
+            self.tell("note", checkpoint.size, f"{self.size - checkpoint.size} records are newer than the checkpoint")
+
+    def summary(self):
+        kinds = [record.kind() for record in self.records.values()]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
+        return f"{self.size} records: {len(kinds)} verified ({counts or 'none'}), {self.held_back} withheld"
+
+
+# ---- tiles ----
+
+
+def tile_path(level, number, width):
+    path = f"{number % 1000:03}"
+    while number >= 1000:
+        number //= 1000
+        path = f"x{number % 1000:03}/{path}"
+    return f"tile/{level}/{path}" + (f".p/{width}" if width < 256 else "")
+
+
+def read_tiles(folder, level, count):
+    """The first COUNT hashes of a level, and which tiles they stand in."""
+    for number in range((count + 255) // 256):
+        width = min(256, count - number * 256)
+        path = folder / tile_path(level, number, width)
+        if not path.is_file():
+            path = folder / tile_path(level, number, 256)  # a log may drop a partial tile once there is the full one
+        yield number, width, path.read_bytes() if path.is_file() else None
+
+
+def check_tiles(log, folder, checkpoint):
+    """Each level against the one below it, entries against the leaves; leaves of withheld records come from here."""
+    below, level, leaves = [], 0, []
+    while level == 0 or len(below) >= 256:
+        made = [root_of(below[at:at + 256]) for at in range(0, len(below) - 255, 256)]
+        tiles = list(read_tiles(folder, level, len(made) if level else checkpoint.size))
+        gone = [number for number, width, data in tiles if data is None or len(data) % 32 or len(data) < width * 32]
+        if gone:
+            log.tell("note", "-", f"{tile_path(level, gone[0], 256)} or a part of it is missing: tiles are compared as far as here")
+            return
+        below = [data[at:at + 32] for _, width, data in tiles for at in range(0, width * 32, 32)]
+        if level and below != made:
+            raise Refused(f"the tiles of level {level} are not made of those below")
+        leaves, level = leaves or below, level + 1
+    for index, leaf in enumerate(leaves):
+        if log.leaves.get(index) not in (None, leaf):
+            log.tell("refused", index, "the tile has another leaf than the record makes")
+        log.leaves[index] = leaf
+    for number, width, data in read_tiles(folder, "entries", checkpoint.size):
+        for index in range(number * 256, number * 256 + width) if data is not None else ():
+            length = int.from_bytes(data[:2], "big")
+            if sha256(b"\0", data[2:2 + length]) != leaves[index] or len(data) < 2 + length:
+                log.tell("refused", index, "the entry in the tiles is not the leaf")
+                break
+            data = data[2 + length:]
+
+
+# ---- what is asked ----
+
+
+def load_schemas(folder):
+    schemas = {}
+    for path in sorted(folder.rglob("*.schema.json")):
+        schema = json.loads(path.read_text())
+        schemas[schema["properties"]["predicateType"]["const"]] = Draft202012Validator(schema)
+    return schemas
+
+
+def check_log(log, lines, folder, options):
+    log.read(lines, folder is not None)
+    log.check_chain()
+    note = options.checkpoint or (folder / "checkpoint" if folder else None)
+    checkpoint = log.attempt("-", Checkpoint, note.read_bytes(), log.keyring) if note else None
+    if checkpoint is None:
+        if not note:
+            log.tell("unknown", "-", "without a checkpoint nobody can tell whether the end is missing")
+    else:
+        if folder and checkpoint.size > log.size:
+            log.missing(log.size, checkpoint.size)
+            log.size = checkpoint.size
+        if folder:
+            log.attempt("-", check_tiles, log, folder, checkpoint)
+        log.attempt("-", log.check_checkpoint, checkpoint)
+        if not checkpoint.is_witnessed:
+            log.tell("unknown", "-", "too few witnesses have signed the checkpoint")
+        print(f"checkpoint: {checkpoint.origin}, {checkpoint.size} records, witnesses: {checkpoint.witnesses or 'none'}")
+    if options.earlier:
+        earlier = log.attempt("-", Checkpoint, options.earlier.read_bytes(), log.keyring)
+        if earlier:
+            log.attempt("-", log.check_checkpoint, earlier, "the earlier checkpoint")
+    if not log.records:
+        log.tell("unknown", "-", "nothing was verified")
+    return 3 if log.told["refused"] else 2 if log.told["unknown"] else 0
+
+
+def check_record(log, line, options):
+    record = log.attempt("-", Record, line, log.keyring, log.schemas)
+    if record is None:
+        return 3 if log.told["refused"] else 2
+    log.records[record.index], log.size = record, 1
+    note = log.attempt(record.index, judge, record)
+    if note:
+        log.tell("note", record.index, note)
+    if options.proof:
+        log.attempt(record.index, check_proof, options.proof.read_bytes(), record, log.keyring)
+    elif log.keyring.logs:
+        log.tell("unknown", record.index, "the keyring names logs, and there is no proof")
+    if log.told["refused"] or log.told["unknown"]:
+        return 3 if log.told["refused"] else 2
+    print(f"record {record.id.hex()}, index {record.index}, {record.kind()}: {record.predicate.get('result', 'no verdict')}")
+    return {"PASSED": 0, "WARNED": 0, "FAILED": 1}.get(record.predicate.get("result"), 2)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("keyring", "proof", "checkpoint", "earlier", "schemas"):
+        parser.add_argument("--" + name, type=pathlib.Path, required=name == "keyring", metavar="FILE")
+    parser.add_argument("path", type=pathlib.Path)
+    try:
+        options = parser.parse_args(arguments)
+        here = pathlib.Path(__file__).resolve().parents[2] / "daemon/record"
+        places = [options.schemas] if options.schemas else [here, pathlib.Path("/usr/share/assay"), pathlib.Path("/usr/local/share/assay")]
+        schemas = next(filter(None, map(load_schemas, places)), None)
+        folder = options.path if options.path.is_dir() else None
+        lines = (folder / "records.intoto.jsonl" if folder else options.path).read_bytes().splitlines()
+        keyring_text = options.keyring.read_text()
+        if not schemas:
+            parser.error("no schemas: use --schemas")
+    except SystemExit as usage:
+        return 64 if usage.code else 0
+    except OSError as wrong:
+        print(wrong, file=sys.stderr)
+        return 64
+    try:
+        log = Log(Keyring(keyring_text), schemas)
+    except (ValueError, UnsupportedAlgorithm) as wrong:
+        print(f"unknown  -  {wrong}")
+        return 2
+    is_log = folder or options.checkpoint or options.earlier or len(lines) != 1
+    status = check_log(log, lines, folder, options) if is_log else check_record(log, lines[0], options)
+    for weight, told in log.told.items():
+        for where, text in told:
+            print(f"{weight:8} {where}  {text}")
+    print(log.summary())
+    print({0: "holds", 1: "holds, and FAILED", 2: "cannot tell", 3: "does not hold"}[status])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
