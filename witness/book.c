@@ -17,11 +17,18 @@ struct Book {
         sqlite3 *db;
         sqlite3_stmt *read, *write;
         int anchor_fd;
-        uint64_t number; /* of the last change */
+        uint64_t number; /* the last that was used */
+        bool is_open;    /* a group */
+        uint64_t change; /* the number of the last change in it; 0: there is none */
+        int error;       /* it has come to nothing */
 };
 
 static int error_of(const Book *book, int error) {
         return database_error(book->db, error);
+}
+
+static int execute(Book *book, const char *sql) {
+        return error_of(book, sqlite3_exec(book->db, sql, NULL, NULL, NULL));
 }
 
 /* ---- opening ---- */
@@ -63,7 +70,7 @@ static int check_or_make(Book *book, char **ret_wrong) {
         if (is_empty < 0)
                 return is_empty;
         if (is_empty)
-                return error_of(book, sqlite3_exec(book->db, tables, NULL, NULL, NULL));
+                return execute(book, tables);
 
         r = answers(book, "SELECT printf('0x%x %d', (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version))",
                     APPLICATION_ID " 1");
@@ -123,11 +130,11 @@ static int read_number(Book *book) {
 
 /* ---- the anchor ---- */
 
-static int anchor_write(const Book *book) {
+static int anchor_write(const Book *book, uint64_t number) {
         char text[ANCHOR_BYTES + 1];
         ssize_t n;
 
-        (void) snprintf(text, sizeof(text), "%020" PRIu64 "\n", book->number);
+        (void) snprintf(text, sizeof(text), "%020" PRIu64 "\n", number);
         n = pwrite(book->anchor_fd, text, ANCHOR_BYTES, 0);
         return n == ANCHOR_BYTES ? 0 : n < 0 ? -errno : -EIO;
 }
@@ -181,7 +188,7 @@ static int open_anchor(Book *book, const char *folder, const char *anchor, bool 
                 return r;
         if (is_newest && ftruncate(book->anchor_fd, 0) < 0)
                 return -errno;
-        r = anchor_write(book);
+        r = anchor_write(book, book->number);
         return r == 0 && fsync(book->anchor_fd) < 0 ? -errno : r;
 }
 
@@ -245,8 +252,8 @@ int book_read(Book *book, const char *origin, Held *ret) {
         return r;
 }
 
-/* One statement is one transaction. That a log only grows stands in it as well, whoever calls. */
-int book_write(Book *book, const char *origin, const Held *held, const char *note, size_t n) {
+/* That a log only grows stands in the statement as well, whoever calls. */
+static int write_row(Book *book, const char *origin, const Held *held, const char *note, size_t n) {
         uint64_t number = book->number + 1;
         int r;
 
@@ -258,8 +265,39 @@ int book_write(Book *book, const char *origin, const Held *held, const char *not
         (void) sqlite3_bind_int64(book->write, 6, (sqlite3_int64) number);
         r = error_of(book, sqlite3_step(book->write));
         (void) sqlite3_reset(book->write);
-        if (r == 0 && sqlite3_changes(book->db) != 1)
-                r = -ESTALE;
         book->number = number; /* whatever came of it: no number is used twice */
-        return r < 0 ? r : anchor_write(book);
+        return r;
+}
+
+/* What fails may have ended the transaction, and nothing more may be written as one of its own. */
+int book_write(Book *book, const char *origin, const Held *held, const char *note, size_t n) {
+        if (!book->is_open) {
+                book->error = execute(book, "BEGIN IMMEDIATE");
+                book->is_open = true;
+                book->change = 0;
+        }
+        if (book->error == 0)
+                book->error = write_row(book, origin, held, note, n);
+        if (book->error < 0)
+                return book->error;
+        if (sqlite3_changes(book->db) != 1)
+                return -ESTALE;
+        book->change = book->number;
+        return 0;
+}
+
+/* One sync for the whole group, which is what takes time. */
+int book_commit(Book *book) {
+        int r = book->error;
+
+        if (!book->is_open)
+                return 0;
+        if (r == 0)
+                r = execute(book, "COMMIT");
+        if (r < 0 && !sqlite3_get_autocommit(book->db))
+                (void) execute(book, "ROLLBACK");
+        book->is_open = false;
+        book->error = 0;
+        /* A number that no row has would make this state an old one. */
+        return r < 0 || book->change == 0 ? r : anchor_write(book, book->change);
 }

@@ -5,7 +5,8 @@
  * Book
  *
  * What a witness has vouched for: the newest checkpoint of each log, in SQLite (WAL, synchronous=FULL), so that what was kept is on
- * the disk before anything is signed. One process has it open; one thread calls.
+ * the disk before anything is signed. One process has it open; one thread calls. Changes are committed in groups, for a disk takes as long
+ * over one as over hundreds.
  *
  * A book that was restored from a copy would vouch again for what the copy does not know of. Every change has a number, and the
  * newest one stands in a file beside the book, the anchor: a book behind its anchor is an old copy and is not opened. That
@@ -35,5 +36,10 @@ DEFINE_CLEANUP(Book *, book_close);
 
 /* Size 0, and its root, for a log that was never vouched for. */
 int book_read(Book *book, const char *origin, Held *ret);
-/* On disk when it returns 0. -ENOSPC, -EIO …: as if it had not been called, or done and not told: book_read() knows. */
+/*
+ * Both of one group: what was written is read back at once, and on disk when book_commit() returns 0. -ENOSPC, -EIO …: from either, and
+ * book_commit() says it again: nothing of the group was written, or all of it and that is not told: book_read() knows. -ESTALE: the
+ * book holds as many records or more, and goes on as if it had not been called.
+ */
 int book_write(Book *book, const char *origin, const Held *held, const char *note, size_t n);
+int book_commit(Book *book);

@@ -23,18 +23,22 @@ typedef struct Connection {
         uint64_t deadline_usec; /* CLOCK_MONOTONIC */
 } Connection;
 
+/* The body of a request as it comes in, and what is answered. */
+typedef struct Upload {
+        LIST_ENTRY(Upload) entry; /* while it waits */
+        struct MHD_Connection *connection;
+        Printer body;
+        bool is_too_large, is_judged;
+        WitnessReply reply;
+} Upload;
+
 struct Server {
         Witness *witness;
         struct MHD_Daemon *http;
         sd_event_source *io, *again, *tick;
         LIST_HEAD(, Connection) connections;
+        LIST_HEAD(, Upload) waiting; /* for what is in the book to be on the disk; suspended */
 };
-
-/* The body of a request as it comes in. */
-typedef struct Upload {
-        Printer body;
-        bool is_too_large;
-} Upload;
 
 static uint64_t now_usec(clockid_t clock) {
         struct timespec now;
@@ -79,20 +83,38 @@ static void tell_of(const WitnessReply *reply, const Printer *body) {
                 tell(level, "%s", text);
 }
 
-static enum MHD_Result add_checkpoint(Server *server, struct MHD_Connection *connection, const Upload *upload) {
-        const char *type = "text/plain";
-        enum MHD_Result sent;
-        WitnessReply reply;
-        unsigned status;
+static enum MHD_Result send_reply(struct MHD_Connection *connection, const Upload *upload) {
+        const WitnessReply *reply = &upload->reply;
+        unsigned status = witness_answer_to_status(reply->answer);
 
-        witness_add_checkpoint(server->witness, upload->body.text, upload->body.n, now_usec(CLOCK_REALTIME), &reply);
-        tell_of(&reply, &upload->body);
-        status = witness_answer_to_status(reply.answer);
-        if (status == MHD_HTTP_CONFLICT)
-                type = "text/x.tlog.size";
-        sent = reply.body.error < 0 ? MHD_NO : send_text(connection, status, type, reply.body.text, reply.body.n);
-        witness_reply_done(&reply);
-        return sent;
+        tell_of(reply, &upload->body);
+        return reply->body.error < 0 ? MHD_NO : send_text(connection, status, status == MHD_HTTP_CONFLICT ? "text/x.tlog.size" : "text/plain", reply->body.text, reply->body.n);
+}
+
+/* The library asks once more where the connection was suspended, and goes on. */
+static enum MHD_Result add_checkpoint(Server *server, struct MHD_Connection *connection, Upload *upload) {
+        if (!upload->is_judged) {
+                witness_judge(server->witness, upload->body.text, upload->body.n, now_usec(CLOCK_REALTIME), &upload->reply);
+                upload->is_judged = true;
+        }
+        if (upload->reply.is_due)
+                return send_reply(connection, upload);
+        upload->connection = connection;
+        LIST_INSERT_HEAD(&server->waiting, upload, entry);
+        MHD_suspend_connection(connection);
+        return MHD_YES;
+}
+
+/* All that came in while the disk was busy with those before. */
+static void conclude_waiting(Server *server) {
+        int committed = book_commit(server->witness->book);
+        Upload *upload;
+
+        while ((upload = LIST_FIRST(&server->waiting))) {
+                LIST_REMOVE(upload, entry);
+                witness_conclude(server->witness, &upload->reply, committed);
+                MHD_resume_connection(upload->connection);
+        }
 }
 
 /* ---- requests ---- */
@@ -191,6 +213,13 @@ static void on_connection(void *userdata, struct MHD_Connection *http, void **st
                 (void) sd_event_source_set_enabled(server->again, SD_EVENT_ONESHOT);
 }
 
+/* None of those that wait: the library completes no connection that is suspended. */
+static void release(Upload *upload) {
+        witness_reply_done(&upload->reply);
+        printer_done(&upload->body);
+        free(upload);
+}
+
 static void on_completed(void *userdata, struct MHD_Connection *http, void **state, enum MHD_RequestTerminationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(http, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         Connection *connection = info ? info->socket_context : NULL;
@@ -199,9 +228,26 @@ static void on_completed(void *userdata, struct MHD_Connection *http, void **sta
         if (connection)
                 connection->deadline_usec = now_usec(CLOCK_MONOTONIC) + SERVER_REQUEST_SEC * UINT64_C(1000000);
         if (upload)
-                printer_done(&upload->body);
-        free(upload);
+                release(upload);
         *state = NULL;
+}
+
+/* ---- the loop ---- */
+
+/* The library may have work left that no descriptor tells of. */
+static int serve(Server *server) {
+        MHD_UNSIGNED_LONG_LONG msec;
+
+        (void) MHD_run(server->http);
+        if (!LIST_EMPTY(&server->waiting)) {
+                conclude_waiting(server);
+                (void) MHD_run(server->http);
+        }
+        if (!LIST_EMPTY(&server->waiting))
+                (void) sd_event_source_set_enabled(server->again, SD_EVENT_ONESHOT);
+        if (MHD_get_timeout(server->http, &msec) == MHD_YES && msec == 0)
+                (void) sd_event_source_set_enabled(server->again, SD_EVENT_ONESHOT);
+        return 0;
 }
 
 /* A socket that was shut down is the library's to close. */
@@ -213,21 +259,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         LIST_FOREACH(connection, &server->connections, entry)
                 if (connection->deadline_usec < now)
                         (void) shutdown(connection->fd, SHUT_RDWR);
-        (void) MHD_run(server->http);
         watch_connections(server);
-        return 0;
-}
-
-/* ---- the loop ---- */
-
-/* The library may have work left that no descriptor tells of. */
-static int serve(Server *server) {
-        MHD_UNSIGNED_LONG_LONG msec;
-
-        (void) MHD_run(server->http);
-        if (MHD_get_timeout(server->http, &msec) == MHD_YES && msec == 0)
-                (void) sd_event_source_set_enabled(server->again, SD_EVENT_ONESHOT);
-        return 0;
+        return serve(server);
 }
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata) {
@@ -265,7 +298,8 @@ int server_new(sd_event *event, Witness *witness, int listen_fd, Server **ret) {
                 return -ENOMEM;
         server->witness = witness;
         LIST_INIT(&server->connections);
-        server->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+        LIST_INIT(&server->waiting);
+        server->http = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
                                         MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL,
                                         MHD_OPTION_CONNECTION_LIMIT, (unsigned) SERVER_CONNECTIONS_MAX,
                                         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned) SERVER_ADDRESS_MAX,
@@ -286,8 +320,10 @@ Server *server_free(Server *server) {
         if (!server)
                 return NULL;
         sd_event_source_disable_unref(server->io);
-        if (server->http)
+        if (server->http) {
+                conclude_waiting(server);
                 MHD_stop_daemon(server->http);
+        }
         sd_event_source_disable_unref(server->again);
         sd_event_source_disable_unref(server->tick);
         free(server);

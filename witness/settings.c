@@ -42,7 +42,8 @@ static const char *take_anchor(Settings *settings, const Words *words) {
 
 static const char *take_log(Settings *settings, const Words *words) {
         size_t n = settings->n_logs;
-        NoteKey *logs;
+        SettingsLog *logs;
+        NoteKey key;
 
         if (n == SETTINGS_LOGS_MAX)
                 return "is one log too many";
@@ -53,8 +54,12 @@ static const char *take_log(Settings *settings, const Words *words) {
                         return "does not fit into memory";
                 settings->logs = logs;
         }
-        if (note_key_parse(&settings->logs[n], words->words[1]) < 0 || settings->logs[n].type != NOTE_LOG)
+        if (note_key_parse(&key, words->words[1]) < 0 || key.type != NOTE_LOG)
                 return "has no vkey of a log: NAME+ID+KEY, of type 1";
+        settings->logs[n].name = strdup(key.name);
+        if (!settings->logs[n].name)
+                return "does not fit into memory";
+        memcpy(settings->logs[n].public, key.public, sizeof(key.public));
         settings->n_logs++;
         return NULL;
 }
@@ -86,11 +91,11 @@ static const char *take_line(Settings *settings, const char *line, size_t n) {
 }
 
 static int compare_public(const void *a, const void *b) {
-        return memcmp(((const NoteKey *) a)->public, ((const NoteKey *) b)->public, NOTE_PUBLIC_BYTES);
+        return memcmp(((const SettingsLog *) a)->public, ((const SettingsLog *) b)->public, NOTE_PUBLIC_BYTES);
 }
 
 static int compare_name(const void *a, const void *b) {
-        return strcmp(((const NoteKey *) a)->name, ((const NoteKey *) b)->name);
+        return strcmp(((const SettingsLog *) a)->name, ((const SettingsLog *) b)->name);
 }
 
 static int refuse(char **ret_wrong, unsigned number, const char *wrong) {
@@ -101,11 +106,11 @@ static int refuse(char **ret_wrong, unsigned number, const char *wrong) {
 static int sort_logs(Settings *settings, char **ret_wrong) {
         if (settings->n_logs == 0)
                 return 0;
-        qsort(settings->logs, settings->n_logs, sizeof(NoteKey), compare_public);
+        qsort(settings->logs, settings->n_logs, sizeof(SettingsLog), compare_public);
         for (size_t i = 1; i < settings->n_logs; i++)
                 if (compare_public(&settings->logs[i - 1], &settings->logs[i]) == 0)
                         return asprintf(ret_wrong, "the key of log %s is there twice", settings->logs[i].name) < 0 ? -ENOMEM : -EINVAL;
-        qsort(settings->logs, settings->n_logs, sizeof(NoteKey), compare_name);
+        qsort(settings->logs, settings->n_logs, sizeof(SettingsLog), compare_name);
         return 0;
 }
 
@@ -150,12 +155,14 @@ Settings *settings_free(Settings *settings) {
         free(settings->key);
         free(settings->state);
         free(settings->anchor);
+        for (size_t i = 0; i < settings->n_logs; i++)
+                free(settings->logs[i].name);
         free(settings->logs);
         free(settings);
         return NULL;
 }
 
-const NoteKey *settings_find_log(const Settings *settings, const char *origin) {
+const SettingsLog *settings_find_log(const Settings *settings, const char *origin) {
         size_t low = 0, high = settings->n_logs;
 
         while (low < high) {

@@ -17,13 +17,19 @@
 
 #include "daemon/record/keys/note.h"
 
-#define SETTINGS_FILE_MAX (16u << 20)
-#define SETTINGS_LOGS_MAX 65536
+#define SETTINGS_FILE_MAX (64u << 20)
+#define SETTINGS_LOGS_MAX 262144
+
+/* A key of a log, of type NOTE_LOG: little of it is kept, for there are many. */
+typedef struct SettingsLog {
+        char *name;
+        uint8_t public[NOTE_PUBLIC_BYTES];
+} SettingsLog;
 
 typedef struct Settings {
         char *name, *listen, *key, *state, *anchor; /* NULL: not said */
         size_t n_logs;
-        NoteKey *logs; /* by name; a log may have several keys */
+        SettingsLog *logs; /* by name; a log may have several keys */
 } Settings;
 
 /* -EINVAL, and *ret_wrong (malloc'd) says which line is none; or the errno of reading. */
@@ -33,4 +39,4 @@ Settings *settings_free(Settings *settings);
 DEFINE_CLEANUP(Settings *, settings_free);
 
 /* The first key of a log, or NULL; others follow it as long as their name is the same. */
-const NoteKey *settings_find_log(const Settings *settings, const char *origin);
+const SettingsLog *settings_find_log(const Settings *settings, const char *origin);

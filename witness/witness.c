@@ -44,14 +44,18 @@ int witness_key_init(NoteKey *key, const char *name, const RecordKey *signer) {
 
 /* Any key of the log will do, and a line of a known key that does not fit is no signature. */
 static WitnessAnswer check_signature(const Witness *witness, const Request *request, int *ret_error) {
-        const NoteKey *key = settings_find_log(witness->settings, request->checkpoint.origin),
-                      *end = witness->settings->logs + witness->settings->n_logs;
+        const SettingsLog *log = settings_find_log(witness->settings, request->checkpoint.origin),
+                          *end = witness->settings->logs + witness->settings->n_logs;
 
-        if (!key)
+        if (!log)
                 return WITNESS_UNKNOWN_LOG;
-        for (; key < end && strcmp(key->name, request->checkpoint.origin) == 0; key++) {
+        for (; log < end && strcmp(log->name, request->checkpoint.origin) == 0; log++) {
                 uint64_t usec;
-                int r = note_verify(&request->note, key, &usec);
+                NoteKey key;
+                int r = note_key_init(&key, log->name, NOTE_LOG, log->public);
+
+                if (r == 0)
+                        r = note_verify(&request->note, &key, &usec);
 
                 if (r > 0)
                         return WITNESS_COSIGNED;
@@ -96,26 +100,23 @@ static WitnessAnswer check_growth(const Request *request, const Held *held, int 
 
 /* ---- what is answered ---- */
 
-/* Kept first, on disk, and signed then. The same tree again asks for nothing to be kept. */
-static WitnessAnswer cosign(Witness *witness, const Request *request, Held *held, uint64_t now_usec, WitnessReply *reply) {
+/* Kept first, and signed when that is on disk. The same tree again asks for nothing to be kept. */
+static WitnessAnswer keep(Witness *witness, const Request *request, Held *held, uint64_t now_usec, WitnessReply *reply) {
         const Note *note = &request->note;
-        int r = 0;
+        Held grown = { request->checkpoint.size, request->checkpoint.root, now_usec };
 
         if (now_usec < 1000000 || now_usec + RECORD_AHEAD_USEC < held->usec)
                 return WITNESS_CLOCK;
-        if (request->checkpoint.size > held->size) {
-                Held grown = { request->checkpoint.size, request->checkpoint.root, now_usec };
-
-                r = book_write(witness->book, request->checkpoint.origin, &grown, note->text, request->n_note);
-                if (r == 0)
-                        *held = grown;
+        if (grown.size > held->size) {
+                reply->error = book_write(witness->book, request->checkpoint.origin, &grown, note->text, request->n_note);
+                if (reply->error < 0)
+                        return WITNESS_FAILED;
+                *held = grown;
         }
-        if (r == 0) {
-                note_sign(&reply->body, note->text, note->n, &witness->key, witness->signer, now_usec);
-                r = reply->body.error;
-        }
-        reply->error = r;
-        return r < 0 ? WITNESS_FAILED : WITNESS_COSIGNED;
+        reply->text = note->text;
+        reply->n = note->n;
+        reply->usec = now_usec;
+        return WITNESS_COSIGNED;
 }
 
 static WitnessAnswer answer(Witness *witness, const Request *request, uint64_t now_usec, WitnessReply *reply) {
@@ -136,7 +137,7 @@ static WitnessAnswer answer(Witness *witness, const Request *request, uint64_t n
         }
         found = has_forgotten(witness, request, &held) ? WITNESS_FORGOT : check_growth(request, &held, &reply->error);
         if (found == WITNESS_COSIGNED)
-                found = cosign(witness, request, &held, now_usec, reply);
+                found = keep(witness, request, &held, now_usec, reply);
         reply->held = held.size;
         return found;
 }
@@ -164,7 +165,8 @@ static void print_body(WitnessReply *reply) {
         }
 }
 
-void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret) {
+/* What rests on the book may rest on what is not committed yet. */
+void witness_judge(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret) {
         _cleanup_free_ Request *request = malloc(sizeof(*request));
         const char *wrong = NULL;
 
@@ -175,8 +177,32 @@ void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64
                 ret->answer = WITNESS_MALFORMED;
         else
                 ret->answer = answer(witness, request, now_usec, ret);
-        ret->wrong = wrong ?: answers[ret->answer].wrong;
-        print_body(ret);
+        ret->wrong = wrong;
+        if (!ret->origin[0])
+                witness_conclude(witness, ret, 0);
+}
+
+void witness_conclude(const Witness *witness, WitnessReply *reply, int committed) {
+        /* The others are what they are, whatever was kept: a log has signed two trees, or this witness has forgotten one. */
+        if (committed < 0 && (reply->answer == WITNESS_COSIGNED || reply->answer == WITNESS_OTHER_SIZE)) {
+                reply->answer = WITNESS_FAILED;
+                reply->error = committed;
+        }
+        if (reply->answer == WITNESS_COSIGNED) {
+                note_sign(&reply->body, reply->text, reply->n, &witness->key, witness->signer, reply->usec);
+                reply->error = reply->body.error;
+                if (reply->error < 0)
+                        reply->answer = WITNESS_FAILED;
+        }
+        reply->wrong = reply->wrong ?: answers[reply->answer].wrong;
+        print_body(reply);
+        reply->is_due = true;
+}
+
+void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret) {
+        witness_judge(witness, body, n, now_usec, ret);
+        if (!ret->is_due)
+                witness_conclude(witness, ret, book_commit(witness->book));
 }
 
 void witness_reply_done(WitnessReply *reply) {

@@ -6,7 +6,8 @@
  *
  * c2sp.org/tlog-witness@v1.0.0: vouches that a log only ever grew. It signs the newest checkpoint of a log it knows, with the time, when
  * that one is proven to hold all of what it vouched for before, and never two that contradict each other. Whoever asks gets the same
- * answer: what counts is the log's signature. One thread calls; so what is checked is still true when it is written.
+ * answer: what counts is the log's signature. One thread calls; so what is checked is still true when it is written, and of what is written
+ * nothing is told before it is on the disk.
  */
 
 #include <syslog.h>
@@ -39,13 +40,24 @@ typedef enum WitnessAnswer {
 typedef struct WitnessReply {
         WitnessAnswer answer;
         const char *wrong; /* a sentence; NULL: cosigned */
-        Printer body;      /* what the protocol sends: signature lines, a size, or the sentence */
+        Printer body;      /* what the protocol sends: signature lines, a size, or the sentence; empty until it is due */
+        bool is_due;
+        const char *text;  /* of the checkpoint that is to be signed, within the request; N bytes, at USEC */
+        size_t n;
+        uint64_t usec;
         char origin[RECORD_ORIGIN_MAX]; /* "" before the log's signature held */
         uint64_t size, held;            /* of the checkpoint, and of what it holds now */
         int error;                      /* WITNESS_FAILED: why */
 } WitnessReply;
 
-/* Never fails: not being able to is an answer. The reply is done with witness_reply_done(). */
+/*
+ * An answer takes two steps, so that one sync of the disk may do for many: each request is judged, and written into the book; then that is
+ * committed, and each reply concluded with what came of it, by which it is signed or not. Neither ever fails: not being able to is an answer. BODY must live
+ * until then. A reply that `is_due` is whole without a commit. It is done with witness_reply_done().
+ */
+void witness_judge(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret);
+void witness_conclude(const Witness *witness, WitnessReply *reply, int committed);
+/* Both, for one request alone. */
 void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret);
 void witness_reply_done(WitnessReply *reply);
 

@@ -17,6 +17,7 @@ typedef struct Ask {
         Place place;
         RecordKey *log, *signer;
         NoteKey key;
+        SettingsLog known;
         Settings settings;
         Witness witness;
         size_t n_nodes;
@@ -34,6 +35,14 @@ static inline int ask_read(void *userdata, uint64_t position, TreeHash *ret) {
         return 0;
 }
 
+/* As the settings have it; its name is KEY's. */
+static inline SettingsLog ask_known(NoteKey *key) {
+        SettingsLog known = { .name = key->name };
+
+        memcpy(known.public, key->public, sizeof(known.public));
+        return known;
+}
+
 static inline void ask_init(Ask *ask) {
         char *wrong = NULL;
 
@@ -42,7 +51,8 @@ static inline void ask_init(Ask *ask) {
         ask->signer = place_key(&ask->place, "witness.pem", RECORD_ED25519);
         ask->log = place_key(&ask->place, "record.key", RECORD_ED25519);
         ask->key = note_key_of(PLACE_ORIGIN, NOTE_LOG, ask->log);
-        ask->settings = (Settings) { .n_logs = 1, .logs = &ask->key };
+        ask->known = ask_known(&ask->key);
+        ask->settings = (Settings) { .n_logs = 1, .logs = &ask->known };
         ask->witness = (Witness) { .signer = ask->signer, .settings = &ask->settings };
         if (witness_key_init(&ask->witness.key, "fleet.example/witness/w1", ask->signer) < 0 ||
             book_open(ask->place.folder, NULL, false, &ask->witness.book, &wrong) < 0)

@@ -82,19 +82,52 @@ static void test_a_clock_that_tells_no_time_signs_nothing(void **state) {
         assert_int_equal(answer_of(0, 5, 1000000), WITNESS_COSIGNED);
 }
 
+/* Four that come in together: two growths of one log, its newest tree again, and an older one, which are all judged by what is not on the disk yet. */
+static void test_nothing_is_told_before_it_is_committed(void **state) {
+        static const struct {
+                uint64_t old, size;
+                WitnessAnswer answer;
+        } asked[] = { { 0, 5, WITNESS_COSIGNED }, { 5, 9, WITNESS_COSIGNED }, { 9, 9, WITNESS_COSIGNED }, { 0, 5, WITNESS_OTHER_SIZE } };
+
+        for (unsigned fails = 0; fails < 2; fails++) {
+                Printer bodies[ELEMENTS(asked)] = {};
+                WitnessReply replies[ELEMENTS(asked)];
+                uint64_t base = fails ? 9 : 0;
+                int committed;
+
+                for (size_t i = 0; i < ELEMENTS(asked); i++) {
+                        ask_print(&one, asked[i].old + base, asked[i].size + base, &bodies[i]);
+                        witness_judge(&one.witness, bodies[i].text, bodies[i].n, NOW, &replies[i]);
+                        assert_true(!replies[i].is_due && replies[i].body.n == 0);
+                }
+                committed = fails ? -ENOSPC : book_commit(one.witness.book);
+                for (size_t i = 0; i < ELEMENTS(asked); i++) {
+                        witness_conclude(&one.witness, &replies[i], committed);
+                        assert_true(replies[i].is_due && replies[i].body.n > 0);
+                        assert_int_equal(replies[i].answer, fails ? WITNESS_FAILED : asked[i].answer);
+                        assert_int_equal(strstr(replies[i].body.text, "fleet.example/witness") != NULL, replies[i].answer == WITNESS_COSIGNED);
+                        witness_reply_done(&replies[i]);
+                        printer_done(&bodies[i]);
+                }
+        }
+}
+
 /* Any of the keys of a log, and none of another log. */
 static void test_a_log_may_have_two_keys(void **state) {
         NoteKey keys[3];
+        SettingsLog known[3];
         uint8_t public[NOTE_PUBLIC_BYTES] = { 1 };
 
         assert_int_equal(note_key_init(&keys[0], PLACE_ORIGIN, NOTE_LOG, public), 0);
         keys[1] = one.key;
         assert_int_equal(note_key_init(&keys[2], PLACE_ORIGIN "/2", NOTE_LOG, public), 0);
-        one.settings = (Settings) { .n_logs = 3, .logs = keys };
+        for (unsigned i = 0; i < 3; i++)
+                known[i] = ask_known(&keys[i]);
+        one.settings = (Settings) { .n_logs = 3, .logs = known };
         assert_int_equal(answer_of(0, 5, NOW), WITNESS_COSIGNED);
         one.settings.n_logs = 1;
         assert_int_equal(answer_of(5, 6, NOW), WITNESS_NOT_SIGNED);
-        one.settings = (Settings) { .n_logs = 1, .logs = keys + 2 };
+        one.settings = (Settings) { .n_logs = 1, .logs = known + 2 };
         assert_int_equal(answer_of(5, 6, NOW), WITNESS_UNKNOWN_LOG);
 }
 
@@ -129,6 +162,7 @@ int main(void) {
                 TEST(test_the_line_is_of_the_witness_and_the_time),
                 TEST(test_a_clock_that_was_put_back_signs_nothing),
                 TEST(test_a_clock_that_tells_no_time_signs_nothing),
+                TEST(test_nothing_is_told_before_it_is_committed),
                 TEST(test_a_log_may_have_two_keys),
                 TEST(test_no_flipped_bit_is_cosigned),
         };
