@@ -26,16 +26,25 @@ typedef struct ChipFacts {
         char pci_address[ATTRIBUTE_TEXT_MAX];
         char tray[16];      /* "3" */
         char tray_name[32]; /* "tray 3" */
+        Particulars *particulars; /* malloc'd; NULL: not read, or told already */
 } ChipFacts;
 
 typedef struct Inventory {
         char serial[ATTRIBUTE_TEXT_MAX]; /* of the server */
         ChipFacts chips[CHIPS];
+        Particulars *particulars; /* of the server, likewise */
 } Inventory;
 
 /* Reads the CHIPS (bit per chip) over a device for the whole server. What fails is told per chip; EARLIER are the errors of what it was
  * asked before, which count as if they were of this. */
 void inventory_read(Device *device, uint16_t chips, const int earlier[static CHIPS], Inventory *ret);
+
+/*
+ * Reads the particulars of SERVER and of its chips that answered: a look beside the others, for no verdict hangs on it. What cannot be read, or makes
+ * no sense, is not known.
+ */
+void inventory_read_particulars(Device *device, const char *server, uint16_t chips, Inventory *inventory);
+void inventory_done(Inventory *inventory);
 
 /*
  * Asks chips that did not answer (-ETIMEDOUT) CONTROL_ANSWERS times for all that they were asked for, PAUSE_USEC apart, and the others of the

@@ -46,8 +46,7 @@ char *json_text_done(JsonText *json) {
         return json->bytes;
 }
 
-/* Length of the UTF-8 character at TEXT, 0 where there is none: no overlong form, no surrogate, nothing above U+10FFFF. */
-static size_t character_length(const unsigned char *text) {
+size_t json_character_length(const unsigned char *text) {
         size_t n;
 
         if (text[0] < 0x80)
@@ -123,7 +122,7 @@ void json_put_text(JsonText *json, const char *text, size_t max) {
         }
 
         for (const unsigned char *at = (const unsigned char *) text; *at;) {
-                n = character_length(at);
+                n = json_character_length(at);
                 if (used <= max - 3)
                         fits = json->n; /* an ellipsis still fits here */
 

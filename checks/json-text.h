@@ -31,6 +31,9 @@ void json_put_unsigned(JsonText *json, const char *name, uint64_t value);
 void json_put_wide(JsonText *json, const char *name, uint64_t value);  /* as a string: numbers end at 2^53 for many */
 void json_put_double(JsonText *json, const char *name, double value);  /* finite; the shortest that reads back the same */
 
+/* Length of the UTF-8 character at TEXT, 0 where there is none: no overlong form, no surrogate, nothing above U+10FFFF. */
+size_t json_character_length(const unsigned char *text);
+
 /* The decimal digits of VALUE, somewhere in BUFFER. */
 char *json_print_unsigned(uint64_t value, char buffer[static 24]);
 

@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "checks/stream-state.h"
 
@@ -78,6 +79,7 @@ int stream_emit(StreamReader *reader, const StreamStep *step, Event *event) {
         int r;
 
         event->sequence = reader->first + reader->n_lines;
+        event->usec = reader->usec;
         event->unit = event->step = "";
         if (step) {
                 (void) snprintf(reader->unit, sizeof(reader->unit), "%.*s", (int) step->n_unit, step->id);
@@ -153,6 +155,22 @@ static int on_object(StreamReader *reader, const json_t *object) {
                    : stream_on_step(reader, json_object_get(object, "testStepArtifact"));
 }
 
+/* As stream_number() prints it; what RFC 3339 allows besides is 0, not known. */
+static uint64_t read_usec(const char *text) {
+        unsigned year, month, day, hour, minute, second, milliseconds;
+        struct tm tm;
+        time_t sec;
+        int end = 0;
+
+        if (sscanf(text, "%4u-%2u-%2uT%2u:%2u:%2u.%3uZ%n", &year, &month, &day, &hour, &minute, &second, &milliseconds, &end) < 7 || end != 24 ||
+            year < 1970 || month == 0)
+                return 0;
+        tm = (struct tm) { .tm_year = (int) year - 1900, .tm_mon = (int) month - 1, .tm_mday = (int) day,
+                           .tm_hour = (int) hour, .tm_min = (int) minute, .tm_sec = (int) second };
+        sec = timegm(&tm);
+        return sec < 0 ? 0 : (uint64_t) sec * 1000000 + milliseconds * UINT64_C(1000);
+}
+
 /* One line without its newline. */
 static int on_line(StreamReader *reader, const char *line, size_t n) {
         json_auto_t *object = NULL;
@@ -179,6 +197,7 @@ static int on_line(StreamReader *reader, const char *line, size_t n) {
                                                 reader->first + reader->n_lines)
                 return stream_refuse(reader, "'sequenceNumber' does not count up by one");
 
+        reader->usec = read_usec(stream_text(object, "timestamp"));
         r = on_object(reader, object);
         if (r < 0)
                 return r;

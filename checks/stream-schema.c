@@ -308,6 +308,36 @@ static const Member regions[] = {
         {},
 };
 
+static const Member assembly[] = {
+        REQUIRED("name", STRING),
+        REQUIRED("location", STRING),
+        OPTIONAL("serialNumber", STRING),
+        OPTIONAL("partNumber", STRING),
+        OPTIONAL("version", STRING),
+        {},
+};
+
+static const Member software[] = {
+        REQUIRED("name", STRING),
+        REQUIRED("version", STRING),
+        {},
+};
+
+static const Member reading[] = {
+        REQUIRED("name", STRING),
+        REQUIRED("value", NUMBER),
+        REQUIRED("unit", STRING),
+        {},
+};
+
+static const Member particulars[] = {
+        REQUIRED("location", STRING),
+        REQUIRED("assemblies", OBJECTS, .members = assembly),
+        REQUIRED("softwareInfos", OBJECTS, .members = software),
+        REQUIRED("readings", OBJECTS, .members = reading),
+        {},
+};
+
 static const Member step_facts[] = {
         REQUIRED("verdict", STRING),
         OPTIONAL("reason", STRING),
@@ -324,6 +354,7 @@ static const Member step_facts[] = {
 static const Member extensions[] = {
         { .name = "assay-evidence", .members = evidence },
         { .name = "assay-part", .members = part },
+        { .name = "assay-particulars", .members = particulars },
         { .name = "assay-progress", .members = progress },
         { .name = "assay-regions", .members = regions },
         { .name = "assay-step", .members = step_facts },

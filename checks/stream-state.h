@@ -46,6 +46,7 @@ struct StreamReader {
         int failed; /* 0, or what every call returns from now on */
         char error[SCHEMA_WRONG_MAX + 64];
 
+        uint64_t usec;    /* when the line at hand was written; 0: it does not say */
         uint64_t n_lines; /* that were good */
         uint64_t n_bytes;
         size_t n_partial;
@@ -78,6 +79,8 @@ const char *stream_text_if(const json_t *object, const char *name);
 
 int stream_on_run(StreamReader *reader, const json_t *artifact);
 int stream_on_step(StreamReader *reader, const json_t *artifact);
+
+int stream_on_particulars(StreamReader *reader, const StreamStep *step, const json_t *content); /* stream-particulars.c */
 
 /* Hands out the finding that waits. CONTENT is its evidence, NULL where none came. */
 int stream_emit_pending(StreamReader *reader, StreamStep *step, const json_t *content);

@@ -327,6 +327,8 @@ static int on_extension(StreamReader *reader, StreamStep *step, json_t *extensio
                 return on_progress(reader, step, content);
         if (strcmp(name, "assay-regions") == 0)
                 return on_regions(reader, step, content);
+        if (strcmp(name, "assay-particulars") == 0)
+                return stream_on_particulars(reader, step, content);
         if (strcmp(name, "assay-step") == 0)
                 step->facts = json_incref(content);
 

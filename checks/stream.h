@@ -19,6 +19,8 @@
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
  *      assay-evidence  {"code","location","action", of Evidence what is known,"reproduced","runs"}   after its diagnosis; without
  *                      an action, which older workers leave out, it is that of the code and the part
+ *      assay-particulars {"location","assemblies","softwareInfos","readings"}   what a chip, or its server, tells of itself (particulars.h), in the
+ *                      first step that begins there; texts and numbers are what devices said, and count for no verdict
  *      assay-part      {"part","verdict","reason"}   a server step is done with one chip; reason only where it was not judged, and may be left out
  *      assay-progress  {"percent"}
  *      assay-regions   {"partition","position","tested","failed","occupied"}   texts as in regions.h, at most once
@@ -38,6 +40,7 @@
 #include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/particulars.h"
 #include "checks/regions.h"
 #include "checks/verdict.h"
 
@@ -129,6 +132,7 @@ typedef enum EventType {
         EVENT_PART_DONE,
         EVENT_PROGRESS,
         EVENT_REGIONS,  /* which of its regions a step on a chip has tested */
+        EVENT_PARTICULARS, /* of the unit, or of its server */
         EVENT_STEP_END,
         EVENT_ERROR, /* of the run: the worker could not go on */
         EVENT_LOG,
@@ -140,6 +144,7 @@ typedef enum EventType {
 typedef struct Event {
         EventType type;
         uint64_t sequence;
+        uint64_t usec; /* CLOCK_REALTIME, when the line was written; 0: it does not say */
         const char *unit; /* "us0-1/chip3" */
         const char *step; /* "hbm" */
         const char *plan; /* EVENT_RUN_START */
@@ -155,6 +160,7 @@ typedef struct Event {
         Verdict verdict;
         unsigned percent;
         const Regions *regions; /* EVENT_REGIONS */
+        const Particulars *particulars; /* EVENT_PARTICULARS */
         StepEnd end;
         const char *message; /* EVENT_ERROR, EVENT_LOG */
         Result result;       /* EVENT_RUN_END */
@@ -188,6 +194,7 @@ char *stream_finding(const char *step_id, const Finding *finding); /* two lines:
 char *stream_part_done(const char *step_id, const Location *part, Verdict verdict, Reason reason);
 char *stream_progress(const char *step_id, unsigned percent);
 char *stream_regions(const char *step_id, const Regions *regions);
+char *stream_particulars(const char *step_id, const Particulars *particulars);
 char *stream_step_end(const char *step_id, const StepEnd *end); /* [error,] assay-step and testStepEnd: two or three lines */
 
 /* Puts sequence number and the time now (RFC 3339, Z, milliseconds) in front of one line. malloc'd, NULL without memory. */

@@ -42,6 +42,24 @@ static void tell_excluded_chips(Unit *unit) {
         }
 }
 
+static void tell(Unit *unit, Particulars **particulars) {
+        char id[UNIT_STEP_ID_MAX];
+
+        if (*particulars)
+                outlet_write(outlet_of(unit), stream_particulars(unit_step_id(unit, id), *particulars));
+        free(*particulars);
+        *particulars = NULL;
+}
+
+/* In the first step of the chip; the server's in whichever step is the first one there. */
+static void tell_particulars(Unit *unit) {
+        Inventory *inventory = &unit->scan->servers[unit->server].inventory;
+
+        if (unit->chip >= 0)
+                tell(unit, &inventory->chips[unit->chip].particulars);
+        tell(unit, &inventory->particulars);
+}
+
 static void open_step(Unit *unit) {
         unit->begun = true;
         unit->open = true;
@@ -53,9 +71,11 @@ static void open_step(Unit *unit) {
 static void begin(Unit *unit) {
         char id[UNIT_STEP_ID_MAX];
 
-        if (!unit->begun)
+        if (!unit->begun) {
                 outlet_write(outlet_of(unit),
                              stream_step_start(unit_step_id(unit, id), unit_step(unit)->check->name));
+                tell_particulars(unit);
+        }
         open_step(unit);
 }
 
@@ -306,6 +326,7 @@ static int on_start(Unit *unit, const Event *event) {
 
         if (!unit->begun) {
                 outlet_forward(outlet_of(unit), unit->line, unit->n_line);
+                tell_particulars(unit);
                 if (unit->chip < 0)
                         tell_excluded_chips(unit);
         }
@@ -478,6 +499,7 @@ int unit_on_event(const Event *event, void *userdata) {
                 return on_end(unit, event);
         case EVENT_RUN_START:
         case EVENT_HARDWARE:
+        case EVENT_PARTICULARS:
         case EVENT_STEP_START:
         case EVENT_ERROR:
         case EVENT_LOG:

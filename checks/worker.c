@@ -74,6 +74,7 @@ static size_t take_inventory(Scan *scan) {
                 for (unsigned chip = 0; chip < CHIPS; chip++)
                         if (server->inventory.chips[chip].error < 0)
                                 server->lost |= (uint16_t) (1u << chip);
+                inventory_read_particulars(server->device, server->target->name, server->target->chips, &server->inventory);
                 if (server->error < 0)
                         server->device = device_free(server->device); /* of what is not scanned no claim is kept */
         }
@@ -346,8 +347,10 @@ static Scan *scan_free(Scan *scan) {
         for (size_t i = 0; i < scan->n_units; i++)
                 unit_done(&scan->units[i]);
         free(scan->units);
-        for (size_t i = 0; i < scan->n_servers; i++)
+        for (size_t i = 0; i < scan->n_servers; i++) {
                 device_freep(&scan->servers[i].device);
+                inventory_done(&scan->servers[i].inventory);
+        }
         account_freep(&scan->account);
         close_fdp(&scan->null_fd);
         free(scan);

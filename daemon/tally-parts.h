@@ -20,6 +20,7 @@ typedef struct TallyStep {
         Reason reason;
         char *message;
         uint64_t seed, device_nsec;
+        uint64_t began_usec, ended_usec; /* CLOCK_REALTIME of the worker's lines; 0: not known */
         bool has_part; /* the step on the server is done with this chip */
         Verdict part;
         Reason part_reason; /* REASON_NONE: not told */
@@ -38,6 +39,7 @@ typedef struct TallyUnit {
         bool wanted;
         Location where;
         char *serial, *part_number, *firmware, *firmware_build, *tray, *pci_address; /* NULL: not told */
+        Particulars *particulars; /* likewise */
         size_t n_measurements, n_findings;
         TallyStep *steps; /* plan->n_steps */
 } TallyUnit;

@@ -89,6 +89,7 @@ static void unit_done(TallyUnit *unit, const Plan *plan) {
         free(unit->firmware_build);
         free(unit->tray);
         free(unit->pci_address);
+        free(unit->particulars);
 }
 
 Tally *tally_free(Tally *tally) {
@@ -153,6 +154,20 @@ static void take_hardware(Tally *tally, const Hardware *hardware) {
         replace(&unit->firmware_build, hardware->firmware_build);
         replace(&unit->tray, hardware->tray);
         replace(&unit->pci_address, hardware->pci_address);
+}
+
+/* A worker that goes on tells them again. */
+static int take_particulars(Tally *tally, const Particulars *particulars) {
+        TallyUnit *unit = find_unit(tally, &particulars->where);
+
+        if (!unit)
+                return 0;
+        if (!unit->particulars)
+                unit->particulars = malloc(sizeof(*unit->particulars));
+        if (!unit->particulars)
+                return -ENOMEM;
+        *unit->particulars = *particulars;
+        return 0;
 }
 
 static bool is_promised(const Plan *plan, const char *name) {
@@ -324,6 +339,7 @@ static int take_in_step(Tally *tally, const Event *event, const char **ret_wrong
         switch (event->type) {
         case EVENT_STEP_START:
                 step->state = TALLY_OPEN;
+                step->began_usec = event->usec;
                 return 0;
         case EVENT_MEASUREMENT:
                 return take_measurement(tally, unit, (size_t) index, &event->measurement);
@@ -334,7 +350,10 @@ static int take_in_step(Tally *tally, const Event *event, const char **ret_wrong
         case EVENT_REGIONS:
                 return take_regions(step, event->regions);
         case EVENT_STEP_END:
+                step->ended_usec = event->usec;
                 return take_end(step, &event->end);
+        case EVENT_PARTICULARS:
+                return take_particulars(tally, event->particulars);
         case EVENT_RUN_START:
         case EVENT_HARDWARE:
         case EVENT_PROGRESS:
@@ -364,6 +383,7 @@ int tally_event(Tally *tally, const Event *event, const char **ret_wrong) {
         case EVENT_FINDING:
         case EVENT_PART_DONE:
         case EVENT_REGIONS:
+        case EVENT_PARTICULARS:
         case EVENT_STEP_END:
                 return take_in_step(tally, event, ret_wrong);
         case EVENT_RUN_START:

@@ -222,6 +222,15 @@ static int read_label(void *state, Chip *chip, unsigned index, char *text, size_
         return cable_label(chip, (LinkPort) index, text, size);
 }
 
+/* Inside a server a backplane of copper, between servers an active cable with plugs of its own. */
+static int read_cable_part(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        int r = cable_serial(chip, (LinkPort) index, text, size);
+
+        if (r >= 0 && text[0] != '\0')
+                (void) snprintf(text, size, "%s", link_port_lanes((LinkPort) index) == LINK_LANES_Z ? "OSFPXD-AEC-1M" : "NL-BP-16");
+        return r;
+}
+
 #define COUNTER_ATTRIBUTE(name, counter)                                                                     \
         static int read_##name(void *state, Chip *chip, unsigned index, char *text, size_t size) {           \
                 if (!link_designed(state))                                                                   \
@@ -325,6 +334,7 @@ const Model model_link = {
         .attributes = (const Attribute[]) {
                 { "assay/link/%u/cable",    read_cable,    NULL           }, /* %u: the port, x+ … z- */
                 { "assay/link/%u/label",    read_label,    NULL           },
+                { "assay/link/%u/cable_part_number", read_cable_part, NULL },
                 { "assay/link/%u/errors",   read_errors,   clear_errors   },
                 { "assay/link/%u/replays",  read_replays,  clear_replays  },
                 { "assay/link/%u/retrains", read_retrains, clear_retrains },

@@ -134,6 +134,7 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_PART_DONE:
         case EVENT_PROGRESS:
         case EVENT_REGIONS:
+        case EVENT_PARTICULARS:
         case EVENT_LOG:
         case EVENT_RUN_END:
         case _EVENT_TYPE_MAX:

@@ -164,6 +164,7 @@ int sheet_event(Sheet *sheet, const Event *event) {
                 return take_in_step(sheet, event);
         case EVENT_PROGRESS:
         case EVENT_REGIONS:
+        case EVENT_PARTICULARS:
         case EVENT_ERROR:
         case EVENT_LOG:
         case EVENT_RUN_END:

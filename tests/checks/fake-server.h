@@ -51,6 +51,7 @@ typedef struct FakeOptions {
         uint16_t secretive; /* the same, over all connections */
         uint16_t claimed;  /* chips that another client has */
         unsigned n_refusals; /* … until a claim of each was refused so often; 0: for ever */
+        bool nonsense;     /* what tells of parts, software and sensors says what none of them can */
         unsigned n_stalls; /* so many times, when the chip is spoken to, */
         unsigned stall_msec; /* the whole server stands still for so long; what hangs does so after it */
 } FakeOptions;

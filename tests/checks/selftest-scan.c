@@ -118,6 +118,7 @@ static int take_event(const Event *event, void *userdata) {
         }
         scan->n_errors += event->type == EVENT_ERROR;
         scan->n_hardware += event->type == EVENT_HARDWARE;
+        scan->n_particulars += event->type == EVENT_PARTICULARS;
         scan->n_run_starts += event->type == EVENT_RUN_START;
         scan->n_measurements += event->type == EVENT_MEASUREMENT;
         return 0;

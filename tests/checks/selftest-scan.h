@@ -37,7 +37,7 @@ typedef struct SelftestScan {
         int read;    /* 0, or what the reader made of the stream */
         bool ended;
         Result result;
-        unsigned n_errors, n_hardware, n_run_starts, n_measurements;
+        unsigned n_errors, n_hardware, n_run_starts, n_measurements, n_particulars;
         size_t n_steps, n_findings, n_parts;
         ScanStep steps[SCAN_STEPS_MAX];
         ScanFinding findings[SCAN_FINDINGS_MAX];

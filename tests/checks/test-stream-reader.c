@@ -58,6 +58,17 @@ static const char *summed_up(const Series *series) {
         return series->statistic == STATISTIC_NONE ? "" : text;
 }
 
+static void hear_particulars(Heard *heard, const Particulars *told) {
+        hear(heard, "particulars of %s:", at(&told->where));
+        for (size_t i = 0; i < told->n_assemblies; i++)
+                hear(heard, " %s at %s '%s' '%s' '%s'", told->assemblies[i].word, at(&told->assemblies[i].where), told->assemblies[i].serial,
+                     told->assemblies[i].part_number, told->assemblies[i].version);
+        for (size_t i = 0; i < told->n_softwares; i++)
+                hear(heard, " %s '%s'", told->softwares[i].word, told->softwares[i].version);
+        for (size_t i = 0; i < told->n_readings; i++)
+                hear(heard, " %s %g %s", told->readings[i].word, told->readings[i].value, told->readings[i].unit);
+}
+
 static int on_event(const Event *event, void *userdata) {
         Heard *heard = userdata;
 
@@ -102,6 +113,9 @@ static int on_event(const Event *event, void *userdata) {
                      region_set_format(&event->regions->occupied, text[2]));
                 break;
         }
+        case EVENT_PARTICULARS:
+                hear_particulars(heard, event->particulars);
+                break;
         case EVENT_STEP_END:
                 hear(heard, "ends %s '%s' '%s' %d %llu %llu %u/%u%s", verdict_to_string(event->end.verdict),
                      reason_to_string(event->end.reason), event->end.message ? event->end.message : "-",
@@ -168,6 +182,57 @@ static void add_start(Text *text) {
 
         add(text, stream_schema_version());
         add(text, stream_run_start(&start));
+}
+
+static int keep_time(const Event *event, void *userdata) {
+        *(uint64_t *) userdata = event->usec;
+        return 0;
+}
+
+static void test_particulars_come_back_as_they_were_told(void **state) {
+        Particulars chip = {
+                .where = parse("us0-1/chip3"), .n_assemblies = 2, .n_readings = 1,
+                .assemblies = { { "tray", parse("us0-1/chip3"), "TR1", "", "" }, { "stack", parse("us0-1/chip3/hbm2"), "H \"7\"", "HBM3-12H", "B0" } },
+                .readings = { { "clock", 2400.5, "MHz" } },
+        };
+        Particulars server = { .where = parse("us0-1"), .n_softwares = 1, .softwares = { { "kernel", "6.8.0-1031-aws" } } };
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+        Heard heard = { .refuse = _EVENT_TYPE_MAX };
+        Text text = {};
+
+        add_start(&text);
+        add(&text, stream_step_start("us0-1/chip3:x", "x"));
+        add(&text, stream_particulars("us0-1/chip3:x", &chip));
+        add(&text, stream_particulars("us0-1/chip3:x", &server));
+        assert_int_equal(stream_reader_new(true, 0, on_event, &heard, &reader), 0);
+        if (stream_reader_feed(reader, text.bytes, text.n) < 0)
+                fail_msg("%s", stream_reader_error(reader));
+        assert_non_null(strstr(heard.text, "3 us0-1/chip3:x particulars of us0-1/chip3: tray at us0-1/chip3 'TR1' '' '' stack at us0-1/chip3/hbm2 'H \"7\"' "
+                                           "'HBM3-12H' 'B0' clock 2400.5 MHz\n4 us0-1/chip3:x particulars of us0-1: kernel '6.8.0-1031-aws'\n"));
+}
+
+/* A line says when it was written; only our own form of it is read. */
+static void test_events_have_the_time_of_their_line(void **state) {
+        static const struct {
+                const char *text;
+                uint64_t usec;
+        } times[] = {
+                { "1970-01-01T00:00:00.001Z", 1000 }, { "2026-11-23T13:27:13.651Z", 1795440433651000 }, { "2024-02-29T23:59:59.999Z", 1709251199999000 },
+                { "2026-11-23T13:27:13Z", 0 }, { "2026-11-23T13:27:13.651+01:00", 0 }, { "2026-11-23T13:27:13.65100Z", 0 },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(times); i++) {
+                _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+                uint64_t usec = 1;
+                char line[512];
+
+                (void) snprintf(line, sizeof(line), "{\"sequenceNumber\":7,\"timestamp\":\"%s\",\"testStepArtifact\":{\"testStepId\":\"a:x\","
+                                                    "\"testStepStart\":{\"name\":\"x\"}}}\n", times[i].text);
+                assert_int_equal(stream_reader_new(true, 7, keep_time, &usec, &reader), 0);
+                assert_int_equal(stream_reader_feed(reader, line, strlen(line)), 0);
+                if (usec != times[i].usec)
+                        fail_msg("%s is %llu", times[i].text, (unsigned long long) usec);
+        }
 }
 
 static void test_a_whole_run_comes_back_as_events(void **state) {
@@ -265,6 +330,11 @@ static void test_bytes_may_come_one_by_one(void **state) {
                             "\",\"failed\":\"" failed "\",\"occupied\":\"" occupied "\"")
 #define OURS(id, name, content)                                                                              \
         STEP(id, "\"extension\":{\"name\":\"assay-" name "\",\"content\":{" content "}}")
+#define TELLS(of, assemblies, softwares, readings)                                                           \
+        OURS("a/chip3:x", "particulars", "\"location\":\"" of "\",\"assemblies\":[" assemblies "],\"softwareInfos\":[" softwares \
+             "],\"readings\":[" readings "]")
+#define READING        "{\"name\":\"power\",\"value\":7,\"unit\":\"W\"}"
+#define FOUR(item)     item "," item "," item "," item
 #define FACTS(verdict)                                                                                       \
         "\"verdict\":\"" verdict "\",\"required\":true,\"seed\":\"7\",\"device_nsec\":1,\"reproduced\":0,\"runs\":1"
 #define SAID(id, verdict)  OURS(id, "step", FACTS(verdict))
@@ -519,6 +589,25 @@ static void test_findings_and_values_sit_where_their_step_may_look(void **state)
                   "line 2: 'part' is no chip of this run" },
                 { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"fine\""),
                   "line 2: 'verdict' is none of its words" },
+                { BEGIN("a/chip3:x") TELLS("a/chip4", "", "", ""), "line 2: particulars of neither the unit nor its server" },
+                { BEGIN("a/chip3:x") TELLS("b", "", "", ""), "line 2: particulars of neither the unit nor its server" },
+                { BEGIN("a/chip3:x") TELLS("a/chip3/hbm0", "", "", ""), "line 2: particulars of neither the unit nor its server" },
+                { BEGIN("a/chip3:x") TELLS("A", "", "", ""), "line 2: particulars of neither the unit nor its server" },
+                { BEGIN("a/chip3:x") TELLS("a/chip3", "{\"name\":\"tray\",\"location\":\"a/chip4\"}", "", ""), "line 2: an assembly that is elsewhere" },
+                { BEGIN("a/chip3:x") TELLS("a/chip3", "{\"name\":\"Tray\",\"location\":\"a/chip3\"}", "", ""), "line 2: an assembly without a word" },
+                { BEGIN("a/chip3:x") TELLS("a/chip3", "{\"name\":\"tray\",\"location\":\"a/chip3\",\"serialNumber\":\"\"}", "", ""),
+                  "line 2: an assembly with a text that is none" },
+                { BEGIN("a/chip3:x") TELLS("a/chip3", "{\"name\":\"tray\",\"location\":\"a/chip3\",\"version\":\"caf\u00e9\"}", "", ""),
+                  "line 2: an assembly with a text that is none" },
+                { BEGIN("a/chip3:x") TELLS("a/chip3", "{\"name\":\"tray\",\"location\":\"a/chip3\",\"partNumber\":\"012345678901234567890123456789012345678901234567\"}", "", ""),
+                  "line 2: an assembly with a text that is none" },
+                { BEGIN("a/chip3:x") TELLS("a", "", "{\"name\":\"bios\",\"version\":\"\"}", ""), "line 2: software without a version" },
+                { BEGIN("a/chip3:x") TELLS("a", "", "{\"name\":\"bios\"}", ""), "line 2: 'version' is missing in 'softwareInfos'" },
+                { BEGIN("a/chip3:x") TELLS("a", "", "", "{\"name\":\"power\",\"value\":\"7\",\"unit\":\"W\"}"), "line 2: 'value' is no number" },
+                { BEGIN("a/chip3:x") TELLS("a", "", "", "{\"name\":\"power\",\"value\":7,\"unit\":\"\"}"), "line 2: a reading that is none" },
+                { BEGIN("a/chip3:x") TELLS("a", "", "", FOUR(READING) "," FOUR(READING) "," READING), "line 2: more particulars than anything has" },
+                { BEGIN("a/chip3:x") TELLS("a", "", "", "{\"name\":\"power\",\"value\":7,\"unit\":\"01234567890123456789012345678901\"}"),
+                  "line 2: a reading that is none" },
                 { BEGIN("a:x") OURS("a:x", "progress", "\"percent\":101"), "line 2: more than 100 percent" },
                 { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "1", "", "") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "2", "", ""),
                   "line 3: regions told twice, or of what is no chip" },
@@ -713,6 +802,8 @@ static void test_a_stream_cut_anywhere_is_no_whole_one(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_particulars_come_back_as_they_were_told),
+                cmocka_unit_test(test_events_have_the_time_of_their_line),
                 cmocka_unit_test(test_a_whole_run_comes_back_as_events),
                 cmocka_unit_test(test_bytes_may_come_one_by_one),
                 cmocka_unit_test(test_what_is_no_line_of_the_standard_is_refused),

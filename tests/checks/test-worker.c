@@ -89,6 +89,17 @@ static void test_healthy_chips_pass(void **state) {
         assert_true(step_on(scan, 3, "spend")->end.seed != step_on(scan, 3, "pass")->end.seed);
 }
 
+/* What parts, software and sensors are said to be counts for nothing, whatever is said. */
+static void test_nonsense_about_parts_costs_no_verdict(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .nonsense = true }, STEPS("pass", "spend"));
+
+        assert_others_passed(scan, "pass", 0);
+        assert_others_passed(scan, "spend", 0);
+        assert_int_equal(scan->result, RESULT_PASSED);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->n_particulars, 17); /* of each chip and of the server, once: their lists are short or empty */
+}
+
 static void test_a_failure_is_retested_and_stays_with_its_chip(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
                         scan_chips(&(FakeOptions){}, STEPS("fail", "pass"));
@@ -933,6 +944,7 @@ static void test_closing_the_connection_cancels(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_healthy_chips_pass),
+                cmocka_unit_test(test_nonsense_about_parts_costs_no_verdict),
                 cmocka_unit_test(test_a_failure_is_retested_and_stays_with_its_chip),
                 cmocka_unit_test(test_each_finding_says_how_often_it_came_again),
                 cmocka_unit_test(test_what_the_retest_leaves_open_has_not_passed),

@@ -55,6 +55,20 @@ static void judge_finding(Heard *heard, const Event *event) {
         }
 }
 
+static void judge_particulars(const Particulars *told) {
+        HOLDS(told->n_assemblies <= ASSEMBLIES_MAX && told->n_softwares <= SOFTWARES_MAX && told->n_readings <= READINGS_MAX);
+        judge_where(&told->where);
+        for (size_t i = 0; i < told->n_assemblies; i++) {
+                judge_where(&told->assemblies[i].where);
+                HOLDS(location_contains(&told->where, &told->assemblies[i].where) && particulars_word_is_valid(told->assemblies[i].word));
+                HOLDS(told->assemblies[i].serial[0] == '\0' || particulars_text_is_valid(told->assemblies[i].serial));
+        }
+        for (size_t i = 0; i < told->n_softwares; i++)
+                HOLDS(particulars_word_is_valid(told->softwares[i].word) && particulars_text_is_valid(told->softwares[i].version));
+        for (size_t i = 0; i < told->n_readings; i++)
+                HOLDS(particulars_word_is_valid(told->readings[i].word) && isfinite(told->readings[i].value));
+}
+
 static int on_event(const Event *event, void *userdata) {
         Heard *heard = userdata;
 
@@ -85,6 +99,9 @@ static int on_event(const Event *event, void *userdata) {
                 break;
         case EVENT_REGIONS:
                 HOLDS(!regions_wrong(event->regions));
+                break;
+        case EVENT_PARTICULARS:
+                judge_particulars(event->particulars);
                 break;
         case EVENT_ERROR:
         case EVENT_LOG:
