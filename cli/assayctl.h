@@ -40,6 +40,7 @@ typedef struct Options {
         const char *algorithm, *origin; /* of a key */
         const char *to, *finish;        /* keys rotate */
         const char *challenge;
+        const char *note;
         const char *root;    /* who vouches for the keyring of --key */
         const char *state;   /* a folder */
         const char *subject; /* a digest or a serial; a file where it has a slash */

@@ -24,7 +24,7 @@ Options options = { .bus = "system", .max_age_usec = UINT64_MAX, .timeout_sec = 
 
 static const Verb verbs[] = {
         { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
-        { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait key keyring root", verb_scan      },
+        { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge note budget no-wait key keyring root", verb_scan      },
         { "scans",     0, 0,  "",             "List the last scans",                                     "",                                  verb_scans     },
         { "watch",     0, 0,  "",             "Print every record as it is signed",                      "format",                            verb_watch     },
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "key keyring root",                  verb_show      },
@@ -65,6 +65,7 @@ enum {
         OPTION_FORMAT,
         OPTION_CHECKPOINT,
         OPTION_CHALLENGE,
+        OPTION_NOTE,
         OPTION_UNKNOWN,
         OPTION_SEED,
         OPTION_BUDGET,
@@ -100,6 +101,7 @@ static const struct option long_options[] = {
         { "format",    required_argument, NULL, OPTION_FORMAT    },
         { "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
         { "challenge", required_argument, NULL, OPTION_CHALLENGE },
+        { "note",      required_argument, NULL, OPTION_NOTE      },
         { "unknown",   required_argument, NULL, OPTION_UNKNOWN   },
         { "seed",      required_argument, NULL, OPTION_SEED      },
         { "budget",    required_argument, NULL, OPTION_BUDGET    },
@@ -258,6 +260,7 @@ static int apply(int option, const char *value) {
         case OPTION_FORMAT: options.format = value; return 0;
         case OPTION_CHECKPOINT: options.checkpoint = value; return 0;
         case OPTION_CHALLENGE: options.challenge = value; return 0;
+        case OPTION_NOTE: options.note = value; return 0;
         case OPTION_UNKNOWN: options.unknown = value; return strcmp(value, "pass") == 0 || strcmp(value, "fail") == 0 ? 0 : -EINVAL;
         case OPTION_SEED: options.has_seed = true; return parse_u64(value, &options.seed);
         case OPTION_BUDGET: return parse_seconds(value, &options.budget_sec);

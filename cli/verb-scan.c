@@ -20,6 +20,8 @@ static int append_options(sd_bus_message *message) {
                 r = sd_bus_message_append(message, "{sv}", ASSAY_OPTION_SEED, "t", options.seed);
         if (r >= 0 && options.challenge)
                 r = sd_bus_message_append(message, "{sv}", ASSAY_OPTION_CHALLENGE, "s", options.challenge);
+        if (r >= 0 && options.note)
+                r = sd_bus_message_append(message, "{sv}", ASSAY_OPTION_NOTE, "s", options.note);
         if (r >= 0 && options.budget_sec > 0)
                 r = sd_bus_message_append(message, "{sv}", ASSAY_OPTION_BUDGET, "d", options.budget_sec);
         return r < 0 ? r : sd_bus_message_close_container(message);

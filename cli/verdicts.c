@@ -12,6 +12,7 @@
 #include "cli/part-list.h"
 #include "cli/reply.h"
 #include "cli/scan-stands.h"
+#include "cli/scan-context.h"
 #include "cli/scan-summary.h"
 #include "cli/table.h"
 #include "cli/untested.h"
@@ -122,6 +123,9 @@ static json_t *records_json(const Outcome *outcome) {
 static int print_details(const Outcome *outcome) {
         int r = 0;
 
+        for (size_t i = 0; i < outcome->n; i++)
+                if (!view_is_health(outcome->views[i]))
+                        scan_context_print(outcome->views[i]->statement, outcome->views[i]->where);
         for (size_t i = 0; r >= 0 && i < outcome->n; i++)
                 if (view_is_health(outcome->views[i]))
                         r = collectives_print(outcome->views[i]->statement, outcome->views[i]->where);

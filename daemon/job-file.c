@@ -33,11 +33,12 @@ static json_t *describe(const Job *job) {
                                                                 job->servers[i].run, "chips",
                                                                 (json_int_t) job->servers[i].chips));
 
-        return json_pack("{s:I, s:I, s:I, s:s, s:f, s:s, s:s%, s:o}",
+        return json_pack("{s:I, s:I, s:I, s:s, s:s, s:f, s:s, s:s%, s:o}",
                          "uid", (json_int_t) scan->uid,
                          "started_usec", (json_int_t) scan->started_usec,
                          "seed", (json_int_t) scan->options.seed,
                          "challenge", scan->options.challenge,
+                         "note", scan->options.note,
                          "budget_sec", scan->options.budget_sec,
                          "plan", scan->plan->name,
                          "plan_text", scan->plan->text, scan->plan->n_text,
@@ -103,16 +104,17 @@ static int read_servers(const json_t *servers, JobFile *ret) {
 static int read_content(json_t *content, JobFile *ret) {
         _cleanup_free_ char *error = NULL, *name = NULL;
         json_int_t uid, started, seed;
-        const char *challenge, *plan, *text;
+        const char *challenge, *note = "", *plan, *text;
         size_t n_text;
         json_t *servers;
         int r;
 
-        if (json_unpack(content, "{s:I, s:I, s:I, s:s, s:F, s:s, s:s%, s:o}", "uid", &uid, "started_usec",
-                        &started, "seed", &seed, "challenge", &challenge, "budget_sec",
+        if (json_unpack(content, "{s:I, s:I, s:I, s:s, s?s, s:F, s:s, s:s%, s:o}", "uid", &uid, "started_usec",
+                        &started, "seed", &seed, "challenge", &challenge, "note", &note, "budget_sec",
                         &ret->options.budget_sec, "plan", &plan, "plan_text", &text, &n_text, "servers",
                         &servers) < 0 ||
-            uid < 0 || uid > UINT32_MAX || started < 0 || seed < 0 || strlen(challenge) > SCAN_CHALLENGE_MAX)
+            uid < 0 || uid > UINT32_MAX || started < 0 || seed < 0 || strlen(challenge) > SCAN_CHALLENGE_MAX ||
+            (note[0] && !note_text_is_valid(note)))
                 return -EBADMSG;
 
         ret->uid = (uid_t) uid;
@@ -120,6 +122,7 @@ static int read_content(json_t *content, JobFile *ret) {
         ret->options.has_seed = true;
         ret->options.seed = (uint64_t) seed;
         (void) snprintf(ret->options.challenge, sizeof(ret->options.challenge), "%s", challenge);
+        (void) snprintf(ret->options.note, sizeof(ret->options.note), "%s", note);
 
         if (asprintf(&name, "%s.yaml", plan) < 0)
                 return -ENOMEM;

@@ -107,6 +107,10 @@ void job_record_run(const Job *job, const JobServer *server, const char *digest,
                 .plan_sha256 = job->scan->plan_sha256,
                 .limits_sha256 = job->scan->limits_sha256,
                 .worker_sha256 = program_sha256(&manager->worker_program, manager->worker.run_path),
+                .note = job->scan->options.note[0] ? job->scan->options.note : NULL,
+                .operator = job->scan->operator[0] ? job->scan->operator : NULL,
+                .has_operator = true,
+                .operator_uid = job->scan->uid,
         };
         for (size_t i = 0; i < job->n_servers && i < RECORD_RUN_SERVERS_MAX; i++)
                 ret->servers[ret->n_servers++] = job->servers[i].target->config->name;

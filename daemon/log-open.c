@@ -47,6 +47,7 @@ static int open_with(const Config *config, RecordKey *key, RecordKey *log_key, R
                 .origin = config->origin,
                 .producer = config->producer,
                 .version = ASSAY_VERSION,
+                .scanner_commit = assayd_commit,
                 .scanner_sha256 = program_sha256(&self, "/proc/self/exe"),
                 .clock_source = config_clock_sources[config->clock_source],
                 .key = key,

@@ -14,3 +14,6 @@ typedef struct Program {
 
 /* NULL where it cannot be read: then nobody vouches for it. */
 const char *program_sha256(Program *program, const char *path);
+
+/* Of the sources that assayd was built from, in hex, with "-dirty" behind it where they had changes; "": they had no history. */
+extern const char assayd_commit[];

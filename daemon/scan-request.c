@@ -48,6 +48,21 @@ static int read_challenge(sd_bus_message *message, ScanOptions *options, sd_bus_
         return 0;
 }
 
+static int read_note(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
+        const char *note;
+        int r;
+
+        r = sd_bus_message_read(message, "v", "s", &note);
+        if (r < 0)
+                return r;
+        if (!note_text_is_valid(note))
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is no line of 1 to %d bytes of printable text", ASSAY_OPTION_NOTE,
+                                     NOTE_TEXT_MAX - 1);
+
+        (void) snprintf(options->note, sizeof(options->note), "%s", note);
+        return 0;
+}
+
 static int read_seed(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
         int r;
 
@@ -80,6 +95,7 @@ static const struct {
 } scan_options[] = {
         { ASSAY_OPTION_SEED,      read_seed      },
         { ASSAY_OPTION_CHALLENGE, read_challenge },
+        { ASSAY_OPTION_NOTE,      read_note      },
         { ASSAY_OPTION_BUDGET,    read_budget    },
 };
 

@@ -17,6 +17,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include "checks/particulars.h"
 #include "checks/plan.h"
 #include "daemon/evidence.h"
 #include "daemon/job.h"
@@ -44,6 +45,7 @@ typedef struct ScanOptions {
         bool has_seed;
         uint64_t seed;
         char challenge[SCAN_CHALLENGE_MAX + 1]; /* "": none */
+        char note[NOTE_TEXT_MAX];               /* "": none */
         double budget_sec;                      /* 0: the plan's */
         bool one_job;                           /* restored: the servers share a worker as they did before */
 } ScanOptions;
@@ -57,6 +59,7 @@ struct Scan {
         char plan_sha256[EVIDENCE_DIGEST_HEX], limits_sha256[EVIDENCE_DIGEST_HEX];
         ScanOptions options;
         uid_t uid;
+        char operator[PARTICULARS_TEXT_MAX]; /* its name; "": it has none here */
         ScanState state;
         Result result;
         uint64_t started_usec, finished_usec; /* CLOCK_REALTIME */

@@ -20,6 +20,8 @@ static void tell_part(const Tally *tally, const TallyStep *on_server, const Tall
 
         ret->seed = on_server->seed;
         ret->device_nsec = on_server->device_nsec;
+        ret->began_usec = on_server->began_usec;
+        ret->ended_usec = on_server->ended_usec;
         if (ret->verdict == VERDICT_SKIPPED || ret->verdict == VERDICT_ERROR) {
                 ret->message = on_server->message;
                 ret->reason = reason_fits(on_chip->part_reason, ret->verdict) ? on_chip->part_reason :
@@ -40,6 +42,8 @@ static void tell_own(const TallyStep *step, RecordStep *ret) {
         ret->message = step->message;
         ret->seed = step->seed;
         ret->device_nsec = step->device_nsec;
+        ret->began_usec = step->began_usec;
+        ret->ended_usec = step->ended_usec;
 }
 
 /* Where evidence outweighs what the worker concluded, its reason does not hold any more. */
@@ -133,6 +137,7 @@ static void unit_subject(const TallyUnit *unit, const char *product, RecordSubje
                 .firmware_build = or_empty(unit->firmware_build),
                 .tray = or_empty(unit->tray),
                 .pci_address = or_empty(unit->pci_address),
+                .particulars = unit->particulars,
         };
 }
 

@@ -18,6 +18,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/particulars.h"
 #include "checks/regions.h"
 #include "checks/verdict.h"
 
@@ -128,6 +129,7 @@ typedef struct RecordStep {
         bool required;
         uint64_t seed;
         uint64_t device_nsec;
+        uint64_t began_usec, ended_usec; /* CLOCK_REALTIME; 0: not known */
         const char *const *counts; /* the promises it can keep, with a final NULL; NULL: none */
         const char *const *samples; /* those of them of which each piece that is tested by itself has its own, likewise */
         const RecordRegions *regions; /* NULL: it tests all at once */
@@ -150,6 +152,10 @@ typedef struct RecordRun {
         const char *worker_sha256;   /* of the program that measured */
         const char *evidence_name, *evidence_sha256; /* file name of the OCP stream, NULL: none; hex, of the plain bytes */
         uint64_t evidence_bytes;
+        const char *note;     /* as note_text_is_valid(); NULL: none */
+        const char *operator; /* who asked for it, by name; NULL: not known */
+        bool has_operator; /* by UID, where anybody knows */
+        uint32_t operator_uid;
         size_t n_servers; /* that were scanned together, its own among them; fewer than two are not told */
         const char *servers[RECORD_RUN_SERVERS_MAX];
 } RecordRun;
@@ -163,6 +169,7 @@ typedef struct RecordSubject {
         const char *firmware_build;
         const char *tray;
         const char *pci_address;
+        const Particulars *particulars; /* NULL: not told */
 } RecordSubject;
 
 typedef struct RecordPromise {
@@ -208,7 +215,8 @@ typedef struct RecordLogOptions {
         const char *origin;  /* of the log, C2SP: no spaces, no '+'; must be the one the log was made with */
         const char *producer; /* URI of this station */
         const char *version; /* of the scanner */
-        const char *scanner_sha256; /* of its binary, hex; NULL: not known */
+        const char *scanner_sha256; /* of its binary, hex; NULL: not known, as its commit */
+        const char *scanner_commit;
         const char *clock_source; /* who keeps the clock where the kernel says that it is kept: "ntp" (NULL) or "ptp" */
         RecordKey *key;      /* the log takes it over, also when it cannot be opened */
         RecordKey *log_key;  /* Ed25519, another one; taken over likewise. It signs checkpoints; NULL: there are none */

@@ -31,15 +31,20 @@ assayctl watch --json >"$stage/events" 2>/dev/null &
 stage_pids+=($!)
 sleep 0.3
 
-expect 1 "a scan that finds a fault is 1" assayctl scan trn-0 --plan quick --seed 7 --challenge "$(printf nonce | base64)"
+expect 1 "a scan that finds a fault is 1" assayctl scan trn-0 --plan quick --seed 7 --challenge "$(printf nonce | base64)" --note 'WO-4711: "module 2"'
 has "rounding-mode"
 has "core2/gpsimd"
 has "13 PASSED, 3 FAILED"
 has "rounding_conversions_compared"
 expect 1 "show prints it again" assayctl show 1
+has "The scan of trn-0 was asked for by $(id -un): WO-4711: \"module 2\""
+has "trn-0 runs neuron-driver"
+has "inlet-temperature"
 expect 1 "within a terminal" in_terminal 72 "$stage_build/cli/assayctl" --bus "$bus" --no-pager show 1
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it is longer"
 expect 1 "show --json carries whole statements" assayctl --json show 1
+query '[.statements[].predicate | select(.components)] | length == 1 and all(.[]; .run.note == "WO-4711: \"module 2\"" and .run.operator.uid == '"$(id -u)"' and .software.kernel and (.assemblies | any(.name == "adapter" and (.serials | length) == 16)))'
+query '[.statements[].predicate | select(.steps) | .assemblies[0] | .name == "stack" and (.serials | length) == 4] | length == 16 and all'
 query '.scan == 1 and .result == "FAILED" and (.statements | length) == 18'
 query '[.statements[].predicate | select(.steps) | .run.challenge] | unique == ["bm9uY2U="]'
 expect 0 "a healthy chip alone passes" assayctl scan trn-0/chip1 --plan quick

@@ -35,6 +35,9 @@ grep -q 'method name="StartScan"' "$stage/introspection" || bad "no introspectio
 grep -Eq '<arg type="(ay|aay|h)"[^>]*direction="in"' "$stage/introspection" && bad "row 25: a method takes bytes"
 expect 64 "row 25: a challenge is short" assayctl scan us0-0/chip4 --plan quick --challenge "$(head -c 97 /dev/zero | base64 -w 0)"
 expect 64 "row 25: and base64 and nothing else" assayctl scan us0-0/chip4 --plan quick --challenge '","result":"PASSED'
+expect 64 "row 25: a note is one line" assayctl scan us0-0/chip4 --plan quick --note $'a\nb'
+expect 64 "row 25: without what moves a cursor" assayctl scan us0-0/chip4 --plan quick --note $'\e[2J'
+expect 64 "row 25: and short" assayctl scan us0-0/chip4 --plan quick --note "$(head -c 257 /dev/zero | tr '\0' x)"
 [ "$(last)" = "$before" ] || bad "row 25: something was signed"
 expect 1 "row 25: what it says is said nowhere else" assayctl --json verify "$chip"
 query '.statement.predicate | .result == "FAILED" and (.run.challenge | @base64d) == "\",\"result\":\"PASSED"'

@@ -176,6 +176,10 @@ typedef struct Refusal {
         const char *says;
 } Refusal;
 
+#define SIXTEEN   "0123456789abcdef"
+#define SIXTY     SIXTEEN SIXTEEN SIXTEEN SIXTEEN
+#define LONG_NOTE SIXTY SIXTY SIXTY SIXTY "x" /* a byte too many */
+
 static const Refusal refusals[] = {
         { NULL,               "quick",   NULL,        NULL, NULL,   0, SD_BUS_ERROR_INVALID_ARGS,  "No targets"     },
         { "us9-9",            "quick",   NULL,        NULL, NULL,   0, ASSAY_ERROR_NO_SUCH_TARGET, "us9-9"          },
@@ -192,6 +196,12 @@ static const Refusal refusals[] = {
         { "us0-0",            "quick",   "Challenge", "s",  "",     0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
         { "us0-0",            "quick",   "Challenge", "s",  "AAB=", 0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
         { "us0-0",            "quick",   "Challenge", "s",  "AB==", 0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
+        { "us0-0",            "quick",   "Note",      "s",  "",     0, SD_BUS_ERROR_INVALID_ARGS,  "printable"      },
+        { "us0-0",            "quick",   "Note",      "s",  "a\nb", 0, SD_BUS_ERROR_INVALID_ARGS,  "printable"      },
+        { "us0-0",            "quick",   "Note",      "s",  "\x1b[2J", 0, SD_BUS_ERROR_INVALID_ARGS, "printable"     },
+        { "us0-0",            "quick",   "Note",      "s",  "\xe2\x80\xae" "4711", 0, SD_BUS_ERROR_INVALID_ARGS, "printable" },
+        { "us0-0",            "quick",   "Note",      "s",  LONG_NOTE, 0, SD_BUS_ERROR_INVALID_ARGS, "printable"      },
+        { "us0-0",            "quick",   "Note",      "t",  "",     0, SD_BUS_ERROR_INVALID_ARGS,  "type"           },
         { "us0-0",            "quick",   NULL,        NULL, NULL,   2, SD_BUS_ERROR_INVALID_ARGS,  "0x2"            },
 };
 

@@ -172,7 +172,7 @@ static void assert_same(const json_t *a, const json_t *b, const char *key) {
 
 /* It is of the plan, the stage, the seed and the challenge that it was begun with, whatever there is today. */
 static void test_a_run_is_closed_with_what_it_was_begun_with(void **state) {
-        static const char *const same_of_run[] = { "id", "stage", "challenge", "startedOn", "seed", "worker" };
+        static const char *const same_of_run[] = { "id", "stage", "challenge", "note", "operator", "startedOn", "seed", "worker" };
         json_t *begun, *closed, *run, *closed_run;
         uint64_t cursor = 0;
         char command[256];

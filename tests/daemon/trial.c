@@ -125,7 +125,7 @@ void trial_done(Trial *trial) {
 
 Scan *trial_scan(Trial *trial, uid_t uid, const char *target) {
         char *names[] = { (char *) target, NULL }, *error = NULL;
-        ScanOptions options = { .has_seed = true, .seed = 7, .challenge = "bm9uY2U=" };
+        ScanOptions options = { .has_seed = true, .seed = 7, .challenge = "bm9uY2U=", .note = "WO-4711" };
         Selected *selected = NULL;
         SelectError wrong;
         Plan *loaded;

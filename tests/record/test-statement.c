@@ -130,6 +130,83 @@ static void test_a_chip_tells_the_server_it_sat_in(void **state) {
         }
 }
 
+static const char *json_at(const json_t *payload, const char *key, char text[static 512]) {
+        _cleanup_free_ char *dumped = json_dumps(json_object_get(json_object_get(payload, "predicate"), key), JSON_COMPACT | JSON_ENCODE_ANY);
+
+        (void) snprintf(text, 512, "%s", dumped ? dumped : "");
+        return text;
+}
+
+static void add_particulars(Server *server, Particulars chips[static SERVER_CHIPS], Particulars *own) {
+        for (unsigned i = 0; i < SERVER_CHIPS; i++) {
+                char text[64];
+
+                chips[i] = (Particulars) { .where = server->chips[i].subject.where, .n_assemblies = 5, .n_readings = 1, .readings = { { "clock", 2400, "MHz" } } };
+                chips[i].assemblies[0] = (Assembly) { "tray", chips[i].where, "", "SLED", "" };
+                (void) snprintf(chips[i].assemblies[0].serial, PARTICULARS_TEXT_MAX, "TR%u", i / 8);
+                for (unsigned k = 0; k < 4; k++) {
+                        (void) snprintf(text, sizeof(text), "us0-2/chip%u/hbm%u", i, k);
+                        chips[i].assemblies[1 + k] = (Assembly) { "stack", server_location(text), "", "HBM3", "B0" };
+                        chips[i].assemblies[1 + k].version[1] = k == 3 ? '1' : '0';
+                        (void) snprintf(chips[i].assemblies[1 + k].serial, PARTICULARS_TEXT_MAX, "H%u.%u", i, k);
+                }
+                server->chips[i].subject.particulars = &chips[i];
+        }
+        *own = (Particulars) { .where = server->scan.server.where, .n_softwares = 1, .softwares = { { "bios", "1.0.14" } }, .n_readings = 1,
+                               .readings = { { "inlet-temperature", 24.5, "Cel" } } };
+        server->scan.server.particulars = own;
+}
+
+/* What lies in a chip stands in its own record, all else once in that of the server. */
+static void test_parts_and_circumstances_are_told_once(void **state) {
+        Server *server = &payloads.server;
+        Particulars chips[SERVER_CHIPS], own;
+        json_t *chip, *roll_up;
+        uint64_t first;
+        RecordLog *log;
+        char text[512];
+
+        server_init(server);
+        add_particulars(server, chips, &own);
+        server->scan.run.note = "WO-4711, \"module 3\"";
+        server->scan.run.has_operator = true;
+        server->scan.run.operator_uid = 1000;
+        server->scan.run.operator = "eva";
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        first = server_scan(server, log);
+        chip = json_loads(payload_of(&payloads, log, first + 2), 0, NULL);
+        roll_up = json_loads(payload_of(&payloads, log, first + SERVER_CHIPS), 0, NULL);
+        (void) record_log_free(log);
+
+        assert_string_equal(json_at(chip, "assemblies", text),
+                            "[{\"name\":\"stack\",\"partNumber\":\"HBM3\",\"version\":\"B0\",\"at\":[\"hbm0\",\"hbm1\",\"hbm2\"],\"serials\":[\"H2.0\",\"H2.1\",\"H2.2\"]},"
+                            "{\"name\":\"stack\",\"partNumber\":\"HBM3\",\"version\":\"B1\",\"at\":[\"hbm3\"],\"serials\":[\"H2.3\"]}]");
+        assert_string_equal(json_at(chip, "readings", text), "{\"clock\":[2400,\"MHz\"]}");
+        assert_string_equal(text_at(chip, "predicate.run.note"), "(nothing)");
+        assert_string_equal(json_at(roll_up, "assemblies", text), "[{\"name\":\"tray\",\"partNumber\":\"SLED\",\"at\":[\"chip0\",\"chip8\"],\"serials\":[\"TR0\",\"TR1\"]}]");
+        assert_string_equal(json_at(roll_up, "software", text), "{\"bios\":\"1.0.14\"}");
+        assert_string_equal(json_at(roll_up, "readings", text), "{\"inlet-temperature\":[24.5,\"Cel\"]}");
+        assert_string_equal(text_at(roll_up, "predicate.run.note"), "WO-4711, \"module 3\"");
+        assert_string_equal(text_at(roll_up, "predicate.run.operator.name"), "eva");
+        json_decref(chip);
+        json_decref(roll_up);
+}
+
+static void test_a_note_that_is_none_is_not_signed(void **state) {
+        static const char *const notes[] = { "", "a\nb", "\x1b[2J", "\xff", "\xe2\x80\xae" "a" };
+        Server *server = &payloads.server;
+        RecordLog *log;
+
+        server_init(server);
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        for (size_t i = 0; i < ELEMENTS(notes); i++) {
+                server->scan.run.note = notes[i];
+                assert_int_equal(record_log_scan(log, &server->scan, 2), -EINVAL);
+                assert_int_equal(record_log_start(log, &server->scan.run, &server->scan.server, 1), -EINVAL);
+        }
+        (void) record_log_free(log);
+}
+
 static bool is_coverage(const json_t *payload, size_t step, size_t measurement) {
         const json_t *steps = json_object_get(json_object_get(payload, "predicate"), "steps");
         const json_t *measurements = json_object_get(json_array_get(steps, step), "measurements");
@@ -265,6 +342,8 @@ int main(void) {
                 cmocka_unit_test(test_times_are_those_of_utc),
                 cmocka_unit_test(test_a_failed_chip_tells_what_where_and_how_often),
                 cmocka_unit_test(test_a_chip_tells_the_server_it_sat_in),
+                cmocka_unit_test(test_parts_and_circumstances_are_told_once),
+                cmocka_unit_test(test_a_note_that_is_none_is_not_signed),
                 cmocka_unit_test(test_samples_of_pieces_are_no_coverage),
                 cmocka_unit_test(test_what_was_not_tested_is_told_with_its_reason),
                 cmocka_unit_test(test_a_value_that_is_no_number_is_an_error_of_the_step),

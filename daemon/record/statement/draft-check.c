@@ -62,6 +62,8 @@ bool draft_check_run(const RecordRun *run, Judgement *ret) {
                 return judge_wrong(ret, "the evidence has no digest");
         if (run->finished_usec > TIME_USEC_MAX || run->started_usec > TIME_USEC_MAX)
                 return judge_wrong(ret, "the run's times are beyond the year 9999");
+        if (run->note && !note_text_is_valid(run->note))
+                return judge_wrong(ret, "the note is no line of printable text");
         if (run->challenge && !is_challenge(run->challenge))
                 return judge_wrong(ret, "the challenge is not base64 of at most %i characters", CHALLENGE_MAX_BYTES);
         return true;

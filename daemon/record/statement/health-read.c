@@ -16,12 +16,16 @@ static const char *sha256_of(const json_t *descriptor) {
 
 void run_read(const json_t *predicate, RecordRun *ret) {
         const json_t *run = json_object_get(predicate, "run"), *configuration = json_object_get(predicate, "configuration");
-        const json_t *servers = json_object_get(run, "servers");
+        const json_t *servers = json_object_get(run, "servers"), *operator = json_object_get(run, "operator");
 
         *ret = (RecordRun) {
                 .id = text_of(run, "id"),
                 .stage = stage_from_string(text_of(run, "stage")),
                 .challenge = json_string_value(json_object_get(run, "challenge")),
+                .note = json_string_value(json_object_get(run, "note")),
+                .operator = json_string_value(json_object_get(operator, "name")),
+                .has_operator = operator != NULL,
+                .operator_uid = (uint32_t) reading_count(operator, "uid"),
                 .seed = reading_count(run, "seed"),
                 .plan = text_of(json_array_get(configuration, 0), "name"),
                 .plan_sha256 = sha256_of(json_array_get(configuration, 0)),

@@ -163,9 +163,15 @@ static const Shape shape_clock = {
                { "monotonicNs", FIELD_TEXT, .optional = true, .is_valid = is_digits }),
 };
 
+static const Shape shape_operator = {
+        FIELDS({ "uid", FIELD_INTEGER, .max = UINT32_MAX }, { "name", FIELD_TEXT, .optional = true }),
+};
+
 #define RUN_FIELDS                                                                                          \
         { "id", FIELD_TEXT, .is_valid = form_is_uuid }, { "stage", FIELD_TEXT, .words = WORDS_STAGE },           \
                         { "challenge", FIELD_TEXT, .optional = true },                                      \
+                        { "note", FIELD_TEXT, .optional = true, .is_valid = note_text_is_valid },           \
+                        { "operator", FIELD_OBJECT, .optional = true, .of = &shape_operator },              \
                         { "startedOn", FIELD_TEXT, .is_valid = is_time }, {                                 \
                 "seed", FIELD_COUNT, .optional = true                                                       \
         },                                                                                                  \

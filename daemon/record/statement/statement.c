@@ -65,7 +65,28 @@ static void print_servers(Printer *printer, const RecordRun *run) {
         printer_close(printer, ']');
 }
 
-static void print_run(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
+/* Who asked for it, and what for. */
+static void print_order(Printer *printer, const RecordRun *run) {
+        printer_member(printer, "note", run->note);
+        if (!run->has_operator)
+                return;
+        printer_key(printer, "operator");
+        printer_open(printer, '{');
+        printer_member_unsigned(printer, "uid", run->operator_uid);
+        printer_member(printer, "name", run->operator);
+        printer_close(printer, '}');
+}
+
+/* How much of a run a record tells: what is the same for all of its records stands in those of its server alone. */
+typedef enum RunPart {
+        RUN_BEGUN,   /* in the run-start */
+        RUN_OF_CHIP,
+        RUN_OF_SERVER,
+} RunPart;
+
+static void print_run(Printer *printer, const Station *station, const RecordRun *run, RunPart part) {
+        bool finished = part != RUN_BEGUN;
+
         printer_key(printer, "run");
         printer_open(printer, '{');
         printer_member(printer, "id", run->id);
@@ -77,6 +98,8 @@ static void print_run(Printer *printer, const Station *station, const RecordRun 
                 print_clock(printer, station);
                 print_servers(printer, run);
         }
+        if (part != RUN_OF_CHIP)
+                print_order(printer, run);
         printer_member_unsigned(printer, "seed", run->seed);
         if (run->worker_sha256) {
                 printer_key(printer, "worker");
@@ -115,10 +138,10 @@ static void print_evidence(Printer *printer, const RecordRun *run) {
         printer_close(printer, ']');
 }
 
-static void print_run_context(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
-        print_run(printer, station, run, finished);
+static void print_run_context(Printer *printer, const Station *station, const RecordRun *run, RunPart part) {
+        print_run(printer, station, run, part);
         print_configuration(printer, run);
-        if (finished && run->evidence_name)
+        if (part != RUN_BEGUN && run->evidence_name)
                 print_evidence(printer, run);
 }
 
@@ -163,6 +186,7 @@ static void print_place(Printer *printer, const RecordSubject *subject) {
 
 /* The statement up to the log's index. */
 static void print_head(Draft *draft, const Station *station) {
+        const Printer *producer = strcmp(draft->entry.type, RECORD_TYPE_HEALTH) == 0 ? &station->producer : &station->whole_producer;
         Printer *head = &draft->head;
 
         printer_text(head, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
@@ -170,7 +194,7 @@ static void print_head(Draft *draft, const Station *station) {
         printer_text(head, "}],");
         printer_member(head, "predicateType", draft->entry.type);
         printer_text(head, ",\"predicate\":{\"producer\":");
-        printer_raw(head, station->producer.text, station->producer.n);
+        printer_raw(head, producer->text, producer->n);
         printer_text(head, ",\"log\":{");
         printer_member(head, "origin", station->origin);
         printer_key(head, "index");
@@ -223,7 +247,7 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
         group = draft_group_new(1);
         if (!group)
                 return -ENOMEM;
-        print_run_context(&context, station, run, false);
+        print_run_context(&context, station, run, RUN_BEGUN);
         if (context.error < 0)
                 return context.error;
 
@@ -362,6 +386,7 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
         r = print_host(draft, station, scan, &health->host, server);
         if (r < 0)
                 return r;
+        print_chip_particulars(&draft->tail, &health->subject);
         print_health(&draft->tail, health);
         print_component(draft, health);
         return draft_check(draft);
@@ -433,6 +458,9 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
                 return r;
         draft->entry.result = scan->result;
         draft->entry.finished_usec = scan->run.finished_usec;
+        r = print_server_particulars(&draft->tail, scan);
+        if (r < 0)
+                return r;
         printer_member(&draft->tail, "status", scan_status(scan));
         printer_member(&draft->tail, "result", result_to_string(scan->result));
         if (scan->n_chips_of_server > 0) {
@@ -452,7 +480,7 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
 
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
-        _cleanup_printer_ Printer context = {};
+        _cleanup_printer_ Printer context = {}, server_context = {};
         Judgement judgement;
         Identity server;
         int r;
@@ -465,16 +493,17 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
         group = draft_group_new(scan->n_chips + 1);
         if (!group)
                 return -ENOMEM;
-        print_run_context(&context, station, &scan->run, true);
-        if (context.error < 0)
-                return context.error;
+        print_run_context(&context, station, &scan->run, RUN_OF_CHIP);
+        print_run_context(&server_context, station, &scan->run, RUN_OF_SERVER);
+        if (context.error < 0 || server_context.error < 0)
+                return -ENOMEM;
 
         for (size_t i = 0; i < scan->n_chips; i++) {
                 r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &server, &context);
                 if (r < 0)
                         return r;
         }
-        r = draft_summary(&group->drafts[scan->n_chips], station, scan, &context);
+        r = draft_summary(&group->drafts[scan->n_chips], station, scan, &server_context);
         if (r < 0)
                 return r;
 

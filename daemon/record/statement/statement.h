@@ -22,7 +22,7 @@ typedef struct Station {
         IdentityIssuer issuer;
         char *origin;
         const char *clock_source, *clock_start; /* who keeps the clock, and where it is from if nobody does */
-        Printer producer; /* the JSON object */
+        Printer producer, whole_producer; /* the JSON object; and with all that is known of scanner and station */
         uint8_t key_digest[DIGEST_BYTES]; /* SHA-256 of the record key's SPKI */
 } Station;
 
@@ -87,6 +87,9 @@ void print_clock(Printer *printer, const Station *station); /* how good the stat
 /* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. NAMED: they tell of which step. */
 void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit);
 void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool named);
+/* particulars.c: the parts of a chip itself; and, of a scan, all others with software and readings of the server. -ENOMEM. */
+void print_chip_particulars(Printer *printer, const RecordSubject *chip);
+int print_server_particulars(Printer *printer, const RecordScan *scan);
 void print_where(Printer *printer, const Location *where); /* `component`: of a part */
 bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/timex.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "daemon/record/keys/key.h"
@@ -21,6 +22,22 @@ static void read_boot_id(char id[static 37]) {
         id[36] = '\0';
 }
 
+/* Of the station's own machine; a sandbox may show no BIOS, then it is not known. */
+static void print_host_software(Printer *printer) {
+        _cleanup_close_ int fd = open("/sys/class/dmi/id/bios_version", O_RDONLY | O_CLOEXEC);
+        char bios[PARTICULARS_TEXT_MAX] = "", text[PARTICULARS_TEXT_MAX];
+        struct utsname names;
+        ssize_t n;
+
+        if (uname(&names) == 0 && particulars_text_is_valid(names.release))
+                printer_member(printer, "kernel", names.release);
+        n = fd >= 0 ? read(fd, bios, sizeof(bios) - 1) : 0;
+        if (n > 0 && bios[n - 1] == '\n')
+                bios[n - 1] = '\0';
+        particulars_take_text(text, bios);
+        printer_member(printer, "bios", text);
+}
+
 /* Linux says in hctosys whether the clock was set from that of the board. */
 static const char *clock_start(void) {
         _cleanup_close_ int fd = open("/sys/class/rtc/rtc0/hctosys", O_RDONLY | O_CLOEXEC);
@@ -29,8 +46,30 @@ static const char *clock_start(void) {
         return fd >= 0 && read(fd, &word, 1) == 1 && word == '1' ? "rtc" : "none";
 }
 
+/* WHOLE: with what a record of a chip leaves to that of its server. */
+static void print_producer(Printer *p, const RecordLogOptions *options, const char *uri, const char *boot_id, bool whole) {
+        printer_open(p, '{');
+        printer_member_always(p, "id", options->producer);
+        printer_key(p, "scanner");
+        printer_open(p, '{');
+        printer_member(p, "name", "assayd");
+        printer_member(p, "uri", uri);
+        if (options->scanner_sha256) {
+                printer_key(p, "digest");
+                printer_open(p, '{');
+                printer_member(p, "sha256", options->scanner_sha256);
+                printer_close(p, '}');
+        }
+        if (whole)
+                printer_member(p, "commit", options->scanner_commit);
+        printer_close(p, '}');
+        printer_member(p, "bootId", boot_id);
+        if (whole)
+                print_host_software(p);
+        printer_close(p, '}');
+}
+
 int station_init(Station *station, const RecordLogOptions *options) {
-        Printer *p = &station->producer;
         const PublicKey *key = key_public(options->key);
         char boot_id[37], *uri;
 
@@ -50,28 +89,16 @@ int station_init(Station *station, const RecordLogOptions *options) {
         }
         read_boot_id(boot_id);
 
-        printer_open(p, '{');
-        printer_member_always(p, "id", options->producer);
-        printer_key(p, "scanner");
-        printer_open(p, '{');
-        printer_member(p, "name", "assayd");
-        printer_member(p, "uri", uri);
-        if (options->scanner_sha256) {
-                printer_key(p, "digest");
-                printer_open(p, '{');
-                printer_member(p, "sha256", options->scanner_sha256);
-                printer_close(p, '}');
-        }
-        printer_close(p, '}');
-        printer_member(p, "bootId", boot_id);
-        printer_close(p, '}');
+        print_producer(&station->producer, options, uri, boot_id, false);
+        print_producer(&station->whole_producer, options, uri, boot_id, true);
         free(uri);
-        return p->error;
+        return station->producer.error < 0 ? station->producer.error : station->whole_producer.error;
 }
 
 void station_done(Station *station) {
         free(station->origin);
         printer_done(&station->producer);
+        printer_done(&station->whole_producer);
         *station = (Station) {};
 }
 
