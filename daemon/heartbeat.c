@@ -14,7 +14,6 @@ struct Heartbeat {
         Manager *manager;
         sd_event_source *timer;
         uint64_t ticket;  /* of the one whose outcome is open; 0: none */
-        uint64_t n_since; /* records that were committed since the last one was asked for */
         bool has_started; /* the first is committed */
 };
 
@@ -34,8 +33,6 @@ static int beat(Heartbeat *heartbeat) {
                                  heartbeat->ticket);
         if (r < 0)
                 heartbeat->ticket = 0;
-        else
-                heartbeat->n_since = 0;
         return r;
 }
 
@@ -54,16 +51,6 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
         if (r < 0)
                 log_warning_errno(r, "Failed to record a heartbeat, trying again: %m");
         return set_timer(heartbeat, next_sec(heartbeat, r));
-}
-
-void heartbeat_count(Heartbeat *heartbeat, const RecordOutcome *outcome) {
-        if (!heartbeat || outcome->error < 0)
-                return;
-
-        heartbeat->n_since += outcome->n_entries;
-        /* Where the log has no room now, the next outcome asks again. */
-        if (heartbeat->n_since >= HEARTBEAT_RECORDS && heartbeat->ticket == 0 && beat(heartbeat) == 0)
-                (void) set_timer(heartbeat, heartbeat->manager->config->heartbeat_sec);
 }
 
 bool heartbeat_take_outcome(Heartbeat *heartbeat, const RecordOutcome *outcome) {

@@ -281,14 +281,27 @@ void log_bus_done(Manager *manager) {
 
 /* ---- what the log tells by itself ---- */
 
+int property_get_scrub(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        RecordScrub scrub;
+
+        record_log_scrubbed(manager->log, &scrub);
+        return sd_bus_message_append(reply, "(tttts)", scrub.n_checked, scrub.whole_usec, scrub.n_pruned, scrub.n_unruled, scrub.error < 0 ? strerror(-scrub.error) : "");
+}
+
+int property_get_log_wrong(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "s", record_log_wrong(manager->log) ?: "");
+}
+
 void log_bus_tell(Manager *manager) {
         uint64_t size;
         int r;
 
         r = record_log_checkpointed(manager->log, &size);
         if (record_log_has_failed(manager->log))
-                alarm_failed(manager, "it is not what was written, or where it was: somebody else did that. Files that were deleted are in /proc/PID/fd of "
-                                      "assayd until it ends. Put them back, then restart assayd, which looks at all of it");
+                alarm_failed(manager, record_log_wrong(manager->log));
         else if (r < 0 && r != manager->checkpoint_error)
                 (void) log_error_errno(r, "Failed to publish a checkpoint of the log, trying again: %m");
         if (r == 0 && manager->checkpoint_error < 0)

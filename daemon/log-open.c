@@ -68,7 +68,7 @@ static int open_with(const Config *config, RecordKey *key, RecordKey *log_key, R
                 log_error("Failed to open the log %s: %s", config->store, text ?: strerror(-r));
         else if (text)
                 log_warning("The log %s: %s", config->store, text);
-        return r;
+        return r < 0 ? r : record_log_scrub(*ret);
 }
 
 int log_open(const Config *config, RecordLog **ret, char **ret_public_key) {

@@ -388,6 +388,9 @@ static int run(void) {
                 r = serve(event, manager);
 
         sd_event_unref(event);
+        /* What was found while it ran the next start would say, too. */
+        if (manager && record_log_has_failed(manager->log))
+                r = -EBADMSG;
         /* The loop ends with 0 on SIGTERM, and above when the bus is lost: then systemd must start us
          * again. */
         return r == -EBADMSG ? STATUS_REFUSED : r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;

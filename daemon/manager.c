@@ -60,7 +60,6 @@ static void take_outcome(Manager *manager, const RecordOutcome *outcome) {
         Job *job = find_job(manager, outcome->ticket);
 
         tell_entries(manager, job ? job->scan->id : 0, outcome);
-        heartbeat_count(manager->heartbeat, outcome);
         if (job)
                 (void) job_take_outcome(job, outcome);
         else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && !keys_take_outcome(manager->keys, outcome) &&

@@ -60,7 +60,7 @@ struct Manager {
         size_t n_running; /* workers */
         size_t n_workers; /* at most */
         bool is_scheduling;
-        char status[160]; /* as it was told last: see status.h */
+        char status[320]; /* as it was told last: see status.h */
 };
 
 /* Takes over CONFIG, LOG and PUBLIC_KEY (PEM) on success. The log must be open: nothing is signed by one

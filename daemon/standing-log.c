@@ -258,7 +258,7 @@ static void settle(RecordLog *log, uint64_t max_age_usec, uint64_t finished_usec
                 return;
         if (record_log_has_failed(log)) {
                 ret->index = ret->age_usec = UINT64_MAX;
-                cannot_tell(ret, "the log is not sound, so no pass in it counts: the journal of assayd says what is wrong");
+                cannot_tell(ret, "the log is not sound, so no pass in it counts: %.160s", record_log_wrong(log));
         } else if (max_age_usec > 0 && finished_usec > now && finished_usec - now > RECORD_AHEAD_USEC)
                 cannot_tell(ret, "record %" PRIu64 " is from the future: a clock was set back since", ret->index);
         else if (max_age_usec > 0 && ret->age_usec > max_age_usec)

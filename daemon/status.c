@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 
 #include "daemon/keys-bus.h"
 #include "daemon/status.h"
@@ -30,6 +31,23 @@ static void add_scan(Work *work, const Scan *scan) {
         }
 }
 
+/* How far the log was read again, which nobody asks for before something is wrong. */
+static void append_scrub(Manager *manager, char *text, size_t size) {
+        size_t n = strlen(text);
+        RecordScrub scrub;
+        struct tm tm;
+        time_t sec;
+
+        record_log_scrubbed(manager->log, &scrub);
+        sec = (time_t) (scrub.whole_usec / 1000000);
+        if (scrub.error < 0)
+                (void) snprintf(text + n, size - n, "; the log could not be read again: %s", strerror(-scrub.error));
+        else if (sec > 0 && gmtime_r(&sec, &tm))
+                (void) strftime(text + n, size - n, "; all read again at %Y-%m-%dT%H:%MZ", &tm);
+        else
+                (void) snprintf(text + n, size - n, "; %" PRIu64 " read again", scrub.n_checked);
+}
+
 void status_text(Manager *manager, char *ret, size_t size) {
         const char *next = keys_successor(manager->keys);
         char unrecorded[UNRECORDED_REASON_MAX];
@@ -40,7 +58,7 @@ void status_text(Manager *manager, char *ret, size_t size) {
         TAILQ_FOREACH(scan, &manager->scans, entry)
                 add_scan(&work, scan);
         if (record_log_has_failed(manager->log))
-                (void) snprintf(ret, size, "The log is not sound: nothing is signed any more, the journal says why");
+                (void) snprintf(ret, size, "The log is not sound, nothing is signed any more: %s", record_log_wrong(manager->log));
         else if (next)
                 (void) snprintf(ret, size, "The key was changed: restart with %s", next);
         else if (*unrecorded)
@@ -48,8 +66,10 @@ void status_text(Manager *manager, char *ret, size_t size) {
         else if (work.n_scans > 0)
                 (void) snprintf(ret, size, "Scanning %zu of %zu servers (%zu scan%s)", work.n_at_work, work.n_servers, work.n_scans,
                                 work.n_scans > 1 ? "s" : "");
-        else
+        else {
                 (void) snprintf(ret, size, "Idle: %zu servers, %" PRIu64 " records", manager->targets.n_items, record_log_size(manager->log));
+                append_scrub(manager, ret, size);
+        }
 }
 
 void status_tell(Manager *manager) {

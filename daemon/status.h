@@ -7,7 +7,7 @@
 
 #include "daemon/manager.h"
 
-/* "Idle: 4 servers, 19 records", "Scanning 2 of 4 servers (1 scan)", or why nothing is signed any more. */
+/* "Idle: 4 servers, 19 records; all read again at 2026-11-23T12:00Z", "Scanning 2 of 4 servers (1 scan)", or why nothing is signed any more. */
 void status_text(Manager *manager, char *ret, size_t size);
 /* Tells it where it is another than was told last. */
 void status_tell(Manager *manager);

@@ -247,12 +247,12 @@ const char *record_word(const RecordEntry *entry);
 
 /*
  * Opens or makes the log and starts its writer thread. Checks it: no gap, the last envelope fits its ID, index, origin
- * and signature, every hash of the tree follows from the leaves, the newest checkpoint and the anchor are of this tree, and the tables that lead to
- * records follow from them: for that all records since the newest heartbeat are verified.
+ * and signature, every hash of the tree follows from the leaves, and the newest checkpoint and the anchor are of this tree. All else is the scrub's:
+ * see record_log_scrub(). Where that has found something before, all of it is looked at now.
  * -EBADMSG: it is damaged, foreign, an old copy, or one of two that went on from the same state, and ret_error (malloc'd)
  * says how and what to do: then nothing must be signed. -EBUSY: another process writes it; -EINVAL: an origin, producer,
  * digest, log key or witness that may not be. Where the log was opened ret_error may hold a remark: the anchor is lost,
- * or an older assayd wrote it last, whose tables nothing vouches for.
+ * an older assayd wrote it last, whose tables were derived anew, or what was damaged has been mended.
  */
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
 /*
@@ -280,10 +280,7 @@ typedef enum RecordHeartbeat {
         _RECORD_HEARTBEAT_INVALID = -EINVAL,
 } RecordHeartbeat;
 
-/*
- * A sign of life, queued likewise: a log that falls silent, or whose end was cut off, shows it. It signs what the tables come to, and an opening
- * verifies what came after it; so one is due after some hundred records as well as after some time.
- */
+/* A sign of life, queued likewise: a log that falls silent, or whose end was cut off, shows it. */
 int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket);
 /*
  * A record by which the key of the log names the one that signs after it, PEM of which is given. Once it is committed the log takes nothing
@@ -330,6 +327,8 @@ void record_outcome_done(RecordOutcome *outcome);
 uint64_t record_log_size(RecordLog *log);
 /* Whether what is on disk is not what was written: then nothing is signed any more. record_log_fd() is readable when that is found out. */
 bool record_log_has_failed(RecordLog *log);
+/* Why, as long as LOG is there; NULL: it has not. */
+const char *record_log_wrong(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
 /* PEM (malloc'd) of all keys that signed in this log when it was opened, the newest first. */
 int record_log_public_keys(const RecordLog *log, char **ret);
@@ -597,4 +596,5 @@ struct json_t;
 int record_regions_read(const struct json_t *statement, size_t index, RecordKnownRegions **ret);
 
 #include "daemon/record/record-audit.h"
+#include "daemon/record/record-scrub.h"
 #include "daemon/record/record-stand.h"

@@ -27,9 +27,9 @@ stage_await "who hears the status" grep -q listening "$stage/status"
 NOTIFY_SOCKET=$stage/notify stage_daemon trn-0
 
 expect 1 "a scan" assayctl scan trn-0 --plan quick
-stage_await "a word on what it does" grep -Eqx 'STATUS=Idle: 1 servers, 1?[0-9] records' "$stage/status"
+stage_await "a word on what it does" grep -Eqx 'STATUS=Idle: 1 servers, 1?[0-9] records; .* read again.*' "$stage/status"
 grep -Fqx 'STATUS=Scanning 1 of 1 servers (1 scan)' "$stage/status" || { cp "$stage/status" "$out"; bad "nothing tells of the scan"; }
-stage_await "… and after it" grep -Fqx 'STATUS=Idle: 1 servers, 19 records' "$stage/status"
+stage_await "… and after it" grep -Eqx 'STATUS=Idle: 1 servers, 19 records; all read again at 20[0-9-]*T[0-9:]*Z' "$stage/status"
 from_elsewhere() { (cd / && assayctl targets); }
 expect 0 "a stage of a checkout is asked from any folder" from_elsewhere
 expect 1 "is shown with its verdict first" assayctl show 1

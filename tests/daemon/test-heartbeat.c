@@ -19,14 +19,6 @@ static bool has_three(void *userdata) {
         return record_log_size(userdata) >= 3;
 }
 
-static bool has_one(void *userdata) {
-        return record_log_size(userdata) >= 1;
-}
-
-static bool has_two(void *userdata) {
-        return record_log_size(userdata) >= 2;
-}
-
 /* How many of the log's records hold TEXT. */
 static unsigned count(const Trial *trial, const char *cause) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
@@ -91,31 +83,10 @@ static void test_a_start_that_could_not_be_committed_is_told_again(void **state)
         trial_done(&trial);
 }
 
-/* However long it is until the next one: an opening must not have many records to read. */
-static void test_a_busy_daemon_beats_after_so_many_records(void **state) {
-        const RecordOutcome some = { .n_entries = HEARTBEAT_RECORDS / 2 }, failed = { .error = -ENOSPC, .n_entries = HEARTBEAT_RECORDS };
-        Trial trial;
-
-        assert_int_equal(trial_new(TARGETS, "{}", &trial), 0);
-        assert_int_equal(manager_start_heartbeat(trial.manager), 0);
-        assert_true(trial_run(&trial, has_one, trial.manager->log, 20));
-        (void) heartbeat_take_outcome(trial.manager->heartbeat, &(RecordOutcome) { .ticket = 1 }); /* where the loop has not told it yet */
-        heartbeat_count(trial.manager->heartbeat, &failed);
-        heartbeat_count(trial.manager->heartbeat, &some);
-        heartbeat_count(trial.manager->heartbeat, &some);
-        heartbeat_count(trial.manager->heartbeat, &some); /* while one is on its way */
-        heartbeat_count(trial.manager->heartbeat, &some);
-        assert_int_equal(trial.manager->last_ticket, 2);
-        assert_true(trial_run(&trial, has_two, trial.manager->log, 20));
-        assert_int_equal(count(&trial, "\"cause\":\"interval\""), 1);
-        trial_done(&trial);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_idle_daemon_beats_after_it_has_told_that_it_started),
                 cmocka_unit_test(test_a_slow_disk_is_not_asked_twice),
-                cmocka_unit_test(test_a_busy_daemon_beats_after_so_many_records),
                 cmocka_unit_test(test_a_start_that_could_not_be_committed_is_told_again),
         };
 

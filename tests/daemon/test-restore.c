@@ -296,7 +296,7 @@ static void test_a_table_that_cannot_be_read_costs_no_scan(void **state) {
         (void) snprintf(path, sizeof(path), "%s/records.db", trial.folder);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, "UPDATE entry SET subject = '?' || subject WHERE idx = 0", NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), -EBADMSG); /* the log is not opened at all */
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0); /* which the scrub will stop */
         assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
 
         trial.manager = manager_free(trial.manager);

@@ -249,13 +249,12 @@ static void test_no_other_key_can_be_put_before_ours(void **state) {
         (void) rotate(&other, 1);
         other.log = record_log_free(other.log);
 
-        /* Before the new key has signed nobody can tell; then it has named the record that it follows. */
         scan(fixture);
         (void) snprintf(sql, sizeof(sql),
                         "ATTACH '%s' AS other; UPDATE record SET (id, keyid, signature, payload) = (SELECT id, keyid, signature, payload FROM other.record WHERE idx = %d) WHERE idx = %d",
                         other.place.log, SERVER_CHIPS + 1, SERVER_CHIPS + 1);
         execute(fixture, sql);
-        refuse_with(fixture, 1, "is not the one that the new key follows");
+        refuse_with(fixture, 1, "by which the key was changed, cannot be believed"); /* another leaf stands in the tree */
 }
 
 /* Whatever fails in a change of keys: it is in the log and told so, or the old key goes on. */

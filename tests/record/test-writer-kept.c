@@ -107,7 +107,7 @@ static void test_a_commit_in_doubt_is_not_made_twice(void **state) {
 static void writer_init(RecordLog *log) {
         RecordLogOptions options = place_options(&place, place.key);
 
-        *log = (RecordLog) { .path = place.log, .key = options.key, .form = STORE_FORM_NOW, .event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
+        *log = (RecordLog) { .path = place.log, .key = options.key, .event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
         log->queued_end = &log->queued;
         log->done_end = &log->done;
         assert_int_equal(pthread_mutex_init(&log->mutex, NULL), 0);

@@ -23,7 +23,7 @@ static int run_cosign(RecordLog *log, Errand *errand) {
         r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->note, errand->n, &unknown, &errand->wrong);
         close_if(log, unknown);
         if (r == -ENOTUNIQ)
-                writer_fail(log);
+                log_fail(log, errand->wrong);
         return r;
 }
 
@@ -36,9 +36,9 @@ static bool is_closing(RecordLog *log) {
         return closing;
 }
 
-/* Never the last record, nor those that the tables are worked out from: they are checked when the log is opened. */
+/* Never the last record, which is checked when the log is opened. */
 static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
-        uint64_t last = log->head.tree.size > log->held ? log->held : log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
+        uint64_t last = log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
         int r = errand->lived_usec > 0 ? store_lived(log->store, errand->lived_usec, &end) : 0;
 
         if (r == 0)

@@ -20,26 +20,12 @@ static int refuse(char **ret_wrong, uint64_t index, const char *what) {
         return asprintf(ret_wrong, "record %llu, by which the key was changed, %s", (unsigned long long) index, what) < 0 ? -ENOMEM : -EBADMSG;
 }
 
-/* What record INDEX says, as far as one key of KEYRING vouches for it. -EBADMSG: none does. */
-static int read_record(RecordLog *log, const RecordKeyring *keyring, uint64_t index, json_t **ret, uint8_t ret_id[static DIGEST_BYTES]) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
-        _cleanup_free_ char *envelope = NULL;
-        RecordTrust trust;
-        char hex[DIGEST_HEX];
-        const char *wrong;
-        size_t n;
-        int r;
+/* Record INDEX, as far as one key of the log vouches for it. -EBADMSG: none does. */
+static int read_record(RecordLog *log, uint64_t index, LogRecord *ret) {
+        _cleanup_free_ char *wrong = NULL;
+        int r = log_check_record(log, &log->reader, index, ret, &wrong);
 
-        r = log_envelope(log, index, &envelope, &n, ret_id);
-        if (r < 0)
-                return r;
-        r = record_verify(keyring, envelope, n, &trust, &verified);
-        if (r < 0)
-                return r;
-        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0 ||
-            strcmp(verified.entry.id, digest_to_hex(ret_id, hex)) != 0)
-                return -EBADMSG;
-        return json_read(verified.payload, verified.n_payload, ret, &wrong);
+        return r == -ENODATA ? -EBADMSG : r;
 }
 
 /* Which keys the rotation INDEX is about, by its own account. */
@@ -72,19 +58,19 @@ static int add_key(RecordKeyring *keyring, PublicKey *key, uint64_t from, uint64
 }
 
 /* The subject of rotation INDEX, verified by the key that it ends, must be the key that it names. */
-static int check_rotation(RecordLog *log, const RecordKeyring *keyring, uint64_t index, const PublicKey *new) {
-        _cleanup_json_ json_t *statement = NULL;
-        uint8_t id[DIGEST_BYTES], digest[DIGEST_BYTES];
+static int check_rotation(RecordLog *log, uint64_t index, const PublicKey *new) {
+        _cleanup_(log_record_done) LogRecord record = {};
+        uint8_t digest[DIGEST_BYTES];
         const json_t *subject;
         char hex[DIGEST_HEX];
         int r;
 
-        r = read_record(log, keyring, index, &statement, id);
+        r = read_record(log, index, &record);
         if (r == 0)
                 r = digest_sha256(new->spki, new->n_spki, digest);
         if (r < 0)
                 return r;
-        subject = json_object_get(json_array_get(json_object_get(statement, "subject"), 0), "digest");
+        subject = json_object_get(json_array_get(json_object_get(record.statement, "subject"), 0), "digest");
         return strcmp(text_of(subject, "sha256"), digest_to_hex(digest, hex)) == 0 ? 0 : -EBADMSG;
 }
 
@@ -101,7 +87,7 @@ static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKe
                 return r;
         r = *next->id && strcmp(next->id, rotation.old.id) != 0 ? -EBADMSG : add_key(log->keyring, &rotation.old, from, index);
         if (r == 0)
-                r = check_rotation(log, log->keyring, index, &rotation.new);
+                r = check_rotation(log, index, &rotation.new);
         if (r == 0) {
                 public_key_done(next);
                 *next = rotation.new;
@@ -113,21 +99,17 @@ static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKe
 
 /* Every rotation is the previous record of one that the new key signed, unless there is none yet. Neither is ever pruned. */
 static int check_successor(RecordLog *log, uint64_t index) {
-        _cleanup_json_ json_t *statement = NULL, *rotation = NULL;
-        uint8_t id[DIGEST_BYTES], next[DIGEST_BYTES];
-        const json_t *previous;
-        char hex[DIGEST_HEX];
+        _cleanup_(log_record_done) LogRecord rotation = {}, next = {};
         int r;
 
         if (index + 1 >= log->head.tree.size)
                 return 0;
-        r = read_record(log, log->keyring, index, &rotation, id);
+        r = read_record(log, index, &rotation);
         if (r == 0)
-                r = read_record(log, log->keyring, index + 1, &statement, next);
+                r = read_record(log, index + 1, &next);
         if (r < 0)
                 return r;
-        previous = json_object_get(json_object_get(statement, "predicate"), "previous");
-        return strcmp(text_of(previous, "sha256"), digest_to_hex(id, hex)) == 0 ? 0 : -EBADMSG;
+        return log_record_follows(&next, rotation.id) ? 0 : -EBADMSG;
 }
 
 /* Tells whose turn it is, and what to do where a rotation was committed and the file with the key was not changed. */

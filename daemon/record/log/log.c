@@ -29,8 +29,45 @@ static int lock_log(RecordLog *log) {
         return 0;
 }
 
+int log_remark(char **remarks, char *text) {
+        char *all = NULL;
+
+        if (text && *remarks && asprintf(&all, "%s; %s", *remarks, text) < 0)
+                all = NULL;
+        if (!all && (!text || *remarks)) {
+                free(text);
+                return -ENOMEM;
+        }
+        if (all) {
+                free(*remarks);
+                free(text);
+        }
+        *remarks = all ?: text;
+        return 0;
+}
+
+/* What an earlier process has found must have been mended: then all of it is whole. */
+static int mend_finding(RecordLog *log, char **ret_wrong) {
+        _cleanup_free_ char *found = NULL, *wrong = NULL;
+        int r;
+
+        r = scrub_read_finding(log, &found);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        r = scrub_pass(log, false, &wrong);
+        if (r == -EBADMSG) {
+                free(*ret_wrong);
+                *ret_wrong = NULL;
+                return asprintf(ret_wrong, "%s. Put the newest backup back, or begin a new log with another `origin` and store", wrong ?: "it is damaged") < 0 ? -ENOMEM : r;
+        }
+        if (r == 0)
+                r = scrub_forget(log);
+        return r < 0 ? r : log_remark(ret_wrong, strdup("what was damaged has been mended: all records were read again, and are whole"));
+}
+
 static int open_stores(RecordLog *log, char **ret_wrong) {
         uint64_t published = 0;
+        bool has_changed;
         Store *store;
         int r;
 
@@ -44,7 +81,7 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
                 return r;
         }
         atomic_store(&log->size, log->head.tree.size);
-        r = store_check_tree(log->store, log->head.tree.size);
+        r = store_check_tree(log->store, &(Frontier) {}, log->head.tree.size);
         if (r < 0) {
                 if (r == -EBADMSG)
                         *ret_wrong = strdup("its tree does not follow from its leaves: hashes were changed. Put the newest backup back");
@@ -60,8 +97,10 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
         if (r == 0)
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)
+                r = store_has_changed(log->store, &has_changed); /* since now */
+        if (r == 0)
                 atomic_store(&log->published, published);
-        return r < 0 ? r : log_check_tables(log, ret_wrong);
+        return r < 0 ? r : mend_finding(log, ret_wrong);
 }
 
 /* Signals belong to the event loop's thread. */
@@ -103,6 +142,7 @@ static RecordLog *log_new(const RecordLogOptions *options) {
         log->done_end = &log->done;
         (void) pthread_mutex_init(&log->mutex, NULL);
         init_wake(&log->wake);
+        scrub_init(log);
         return log;
 }
 
@@ -171,6 +211,7 @@ static void drop_groups(DraftGroup *group) {
 RecordLog *record_log_free(RecordLog *log) {
         if (!log)
                 return NULL;
+        scrub_done(log);
         if (log->is_running) {
                 (void) pthread_mutex_lock(&log->mutex);
                 log->is_closing = true;
@@ -193,6 +234,7 @@ RecordLog *record_log_free(RecordLog *log) {
         (void) pthread_cond_destroy(&log->wake);
         (void) pthread_mutex_destroy(&log->mutex);
         free(log->path);
+        free(log->wrong);
         free(log);
         return NULL;
 }
@@ -362,15 +404,30 @@ uint64_t record_log_size(RecordLog *log) {
         return atomic_load(&log->size);
 }
 
-bool record_log_has_failed(RecordLog *log) {
-        bool has_failed;
+void log_tell(RecordLog *log) {
+        uint64_t one = 1;
 
-        assert(log);
+        /* Cannot fail: the counter is set back to 0 whenever the last outcome is taken. */
+        (void) !write(log->event_fd, &one, sizeof(one));
+}
 
+void log_fail(RecordLog *log, const char *why) {
         (void) pthread_mutex_lock(&log->mutex);
-        has_failed = log->has_failed;
+        if (!log->wrong)
+                log->wrong = strdup(why ?: "it is not what was written, or where it was: somebody else did that. Files that were deleted are in /proc/PID/fd "
+                                           "of assayd until it ends. Put them back, then restart assayd, which looks at it");
+        atomic_store(&log->has_failed, true);
         (void) pthread_mutex_unlock(&log->mutex);
-        return has_failed;
+}
+
+bool record_log_has_failed(RecordLog *log) {
+        assert(log);
+        return atomic_load(&log->has_failed);
+}
+
+const char *record_log_wrong(RecordLog *log) {
+        assert(log);
+        return !atomic_load(&log->has_failed) ? NULL : log->wrong ?: "it is damaged";
 }
 
 const char *record_log_key_id(const RecordLog *log) {

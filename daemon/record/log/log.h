@@ -14,6 +14,7 @@
 #include "daemon/record/keys/keyring.h"
 #include "daemon/record/log/errand.h"
 #include "daemon/record/log/publisher.h"
+#include "daemon/record/log/scrub.h"
 #include "daemon/record/statement/statement.h"
 #include "daemon/record/store/reader.h"
 
@@ -32,8 +33,6 @@ struct RecordLog {
         /* the writer's own */
         Store *store; /* NULL after an error that left it open what is on disk */
         Head head;    /* as far as is committed */
-        uint64_t held; /* from this record on the tables are worked out again at the next opening: no envelope of these may go */
-        StoreForm form; /* by which the tables are written from there on */
         Publisher publisher;
         DraftGroup *kept; /* what could not be committed and is tried again, the oldest first */
         uint64_t kept_due_usec; /* CLOCK_MONOTONIC */
@@ -43,6 +42,8 @@ struct RecordLog {
         atomic_uint_least64_t size;      /* of the tree */
         atomic_uint_least64_t published; /* of the newest checkpoint that was told */
         atomic_int publishing;           /* what the last attempt came to */
+        atomic_bool has_failed;          /* what is on disk is not what was committed: nothing is signed any more */
+        Scrubber scrubber;
 
         /* under the mutex */
         pthread_mutex_t mutex;
@@ -51,8 +52,20 @@ struct RecordLog {
         DraftGroup *done, **done_end;
         size_t n_groups; /* in the queue, in work, or with an outcome not yet taken */
         bool is_closing;
-        bool has_failed; /* what is on disk is not what was committed: nothing is signed any more */
+        char *wrong; /* why it has failed; set once */
 };
+
+/* A record as its own bytes vouch for it. */
+typedef struct LogRecord {
+        RecordVerified verified; /* of what is unruled no more than entry, origin and key */
+        json_t *statement;
+        uint8_t id[DIGEST_BYTES];
+        bool is_unruled; /* the judge refuses it */
+} LogRecord;
+
+void log_record_done(LogRecord *record);
+/* Whether its `previous` is ID. */
+bool log_record_follows(const LogRecord *record, const uint8_t id[static DIGEST_BYTES]);
 
 /* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
 int log_read_keys(RecordLog *log, char **ret_wrong);
@@ -60,18 +73,13 @@ int log_read_keys(RecordLog *log, char **ret_wrong);
 /* The envelope of a record that is never pruned, as reader_envelope(). -EBADMSG: it is not there, or is longer than any. */
 int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
 
-/* log-check.c: record INDEX, verified. -EBADMSG and *ret_wrong (malloc'd): it is not ours, or does not stand where it says. */
-int log_check_record(RecordLog *log, uint64_t index, RecordVerified *ret, char **ret_wrong);
+/* log-check.c: record INDEX. -EBADMSG and *ret_wrong (malloc'd): it is not ours, or does not stand where it says; -ENODATA: its envelope was pruned. */
+int log_check_record(RecordLog *log, Reader *reader, uint64_t index, LogRecord *ret, char **ret_wrong);
 /* The same of the last one, behind which more is to be signed. */
 int log_check_last(RecordLog *log, char **ret_wrong);
 
-/*
- * log-tables.c: what tells which records are the newest, where failures stand and which runs are open, held against the records. -EBADMSG and *ret_wrong
- * (malloc'd): somebody else changed it. 0, and *ret_wrong may hold a remark: nothing vouches for it yet. In the writer's thread, or before there is one.
- */
-int log_check_tables(RecordLog *log, char **ret_wrong);
-/* Whether another program has written into the database since, in a way that these tables do not stand. -EBADMSG: in such a way. */
-int log_check_changes(RecordLog *log);
+/* Adds a remark of the opening, TEXT (malloc'd), which it takes over, to those that are there. */
+int log_remark(char **remarks, char *text);
 
 /* Record INDEX of this log, read and verified, whatever its type. -EBADMSG, -ENODATA: pruned. */
 int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);
@@ -99,7 +107,9 @@ void writer_try_kept(RecordLog *log, bool is_last);
 /* When that is due, CLOCK_MONOTONIC; UINT64_MAX: nothing is kept. */
 uint64_t writer_kept_due(const RecordLog *log);
 
-/* From here on nothing is signed. In the writer's thread. */
-void writer_fail(RecordLog *log);
+/* From here on nothing is signed, and WHY (NULL: somebody wrote behind our back) is told. In any thread. */
+void log_fail(RecordLog *log, const char *why);
+/* Has the event loop look at what the log tells. */
+void log_tell(RecordLog *log);
 /* The writer thread: signs and commits what is queued until the log closes. */
 void *writer_main(void *log);

@@ -75,7 +75,7 @@ static bool try_first(RecordLog *log) {
 
         r = log->store ? 0 : writer_reopen(log);
         if (r == -EBADMSG)
-                writer_fail(log);
+                log_fail(log, NULL);
         group = log->kept;
         if (r < 0 || !group)
                 return r == 0;

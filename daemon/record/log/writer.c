@@ -13,7 +13,6 @@ typedef struct Batch {
         StoreRow *rows;
         TreeHash *nodes; /* of all rows, one after the other */
         size_t n, n_nodes;
-        uint64_t first;
         Head end;
         bool is_doubted; /* whether it was committed is not known yet */
 } Batch;
@@ -32,7 +31,6 @@ static int batch_init(Batch *batch, const Head *head, size_t n_records) {
                 .records = calloc(n_records, sizeof(Signed)),
                 .rows = calloc(n_records, sizeof(StoreRow)),
                 .nodes = calloc(2 * n_records + TREE_LEVELS, sizeof(TreeHash)),
-                .first = head->tree.size,
                 .end = *head,
         };
         return batch->records && batch->rows && batch->nodes ? 0 : -ENOMEM;
@@ -129,21 +127,8 @@ int writer_reopen(RecordLog *log) {
 }
 
 static void take_end(RecordLog *log, const Batch *batch) {
-        for (size_t i = 0; i < batch->n; i++)
-                if (store_row_is_heartbeat(&batch->rows[i])) {
-                        log->held = batch->first;
-                        log->form = STORE_FORM_NOW;
-                }
         log->head = batch->end;
         atomic_store(&log->size, log->head.tree.size);
-}
-
-/* A heartbeat says what the tables were before its batch, and from there on they are written by the newest rules. */
-static StoreForm form_of(const RecordLog *log, const Batch *batch) {
-        for (size_t i = 0; i < batch->n; i++)
-                if (store_row_is_heartbeat(&batch->rows[i]))
-                        return STORE_FORM_NOW;
-        return log->form;
 }
 
 /* After a commit in doubt the disk is asked what became of it. One into files that are no more, or behind a hole, is none. */
@@ -151,7 +136,6 @@ static int commit(RecordLog *log, Batch *batch) {
         bool unknown;
         int error, r;
 
-        log->store->form = form_of(log, batch);
         error = store_append(log->store, batch->rows, batch->n, &unknown);
         if (error == 0 && !store_has_its_files(log->store))
                 return -EBADMSG;
@@ -176,41 +160,16 @@ static int commit(RecordLog *log, Batch *batch) {
         return 0;
 }
 
-/* Only this thread sets it. */
-void writer_fail(RecordLog *log) {
-        (void) pthread_mutex_lock(&log->mutex);
-        log->has_failed = true;
-        (void) pthread_mutex_unlock(&log->mutex);
-}
+/* Whatever somebody else wrote, the scrub looks at all of the log: as often as a heartbeat is signed. */
+static void look_for_others(RecordLog *log, const DraftGroup *groups) {
+        bool has_changed;
 
-static bool is_heartbeat(const Draft *draft) {
-        return strcmp(draft->entry.type, RECORD_TYPE_HEARTBEAT) == 0;
-}
-
-/* Heartbeats say what the tables came to before this batch; and what somebody else has changed in them is not signed. */
-static int tell_tables(RecordLog *log, DraftGroup *groups) {
-        Tables tables = { .size = log->head.tree.size };
-        bool is_known = false;
-        int r;
-
-        for (DraftGroup *group = groups; group; group = group->next)
-                for (size_t k = 0; k < group->n_drafts; k++) {
-                        Draft *draft = &group->drafts[k];
-
-                        if (!is_heartbeat(draft))
-                                continue;
-                        if (!is_known) {
-                                r = log_check_changes(log);
-                                if (r == 0)
-                                        r = store_tables_digest(log->store, STORE_FORM_NOW, tables.digest);
-                                if (r < 0)
-                                        return r;
-                                is_known = true;
-                        }
-                        draft->tables = tables;
-                        draft->has_tables = true;
+        for (; groups; groups = groups->next)
+                if (groups->n_drafts > 0 && strcmp(groups->drafts[0].entry.type, RECORD_TYPE_HEARTBEAT) == 0) {
+                        if (store_has_changed(log->store, &has_changed) == 0 && has_changed)
+                                scrub_ask(log);
+                        return;
                 }
-        return 0;
 }
 
 void writer_write(RecordLog *log, DraftGroup *groups, size_t n_records) {
@@ -221,13 +180,13 @@ void writer_write(RecordLog *log, DraftGroup *groups, size_t n_records) {
         if (r == 0)
                 r = batch_init(&batch, &log->head, n_records);
         if (r == 0)
-                r = tell_tables(log, groups);
+                look_for_others(log, groups);
         if (r == 0)
                 sign_groups(log, &batch, groups);
         if (r == 0 && batch.n > 0)
                 r = commit(log, &batch);
         if (r == -EBADMSG) {
-                writer_fail(log);
+                log_fail(log, NULL);
                 r = -EIO;
         }
         /* Nor did the key change that some came too late for. */
@@ -247,7 +206,7 @@ static int run_errand(RecordLog *log, Errand *errand) {
                 r = -EUCLEAN;
         }
         if (r == -EUCLEAN)
-                writer_fail(log);
+                log_fail(log, errand->wrong);
         return r;
 }
 
@@ -289,13 +248,6 @@ static int sign_checkpoint(RecordLog *log) {
         return r;
 }
 
-static void tell(RecordLog *log) {
-        uint64_t one = 1;
-
-        /* Cannot fail: the counter is set back to 0 whenever the last outcome is taken. */
-        (void) !write(log->event_fd, &one, sizeof(one));
-}
-
 /* Where one is due, or in any case: then the log closes. */
 static void publish(RecordLog *log, bool is_last) {
         uint64_t due = publisher_due(&log->publisher, log->head.tree.size);
@@ -305,12 +257,12 @@ static void publish(RecordLog *log, bool is_last) {
                 return;
         r = sign_checkpoint(log);
         if (r == -EBADMSG)
-                writer_fail(log);
+                log_fail(log, NULL);
         if (r == 0)
                 atomic_store(&log->published, log->head.tree.size);
         before = atomic_exchange(&log->publishing, r);
         if (r == 0 || r != before)
-                tell(log);
+                log_tell(log);
 }
 
 /* ---- the thread ---- */
@@ -357,7 +309,7 @@ void writer_deliver(RecordLog *log, DraftGroup *groups) {
         while (*log->done_end)
                 log->done_end = &(*log->done_end)->next;
         (void) pthread_mutex_unlock(&log->mutex);
-        tell(log);
+        log_tell(log);
 }
 
 void *writer_main(void *argument) {

@@ -24,11 +24,6 @@ static void add_untested(Places *places, const char *step, const Location *where
         places->untested[places->n_untested - 1].is_together = found && strcmp(found, UNTESTED_TOGETHER) == 0 && location_kind(where) == LOCATION_CHIP;
 }
 
-static void add_unlocated(Places *places, const char *step, const Location *chip) {
-        add(places->failed, &places->n_failed, step, chip);
-        places->failed[places->n_failed - 1].is_unlocated = true;
-}
-
 static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
         size_t n_failed = places->n_failed;
 
@@ -48,7 +43,7 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
                 if (step->diagnoses[i].severity == SEVERITY_FAIL)
                         add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
         if (step->verdict == VERDICT_FAILED && places->n_failed == n_failed && location_kind(subject) != LOCATION_SERVER)
-                add_unlocated(places, step->name, subject);
+                add(places->failed, &places->n_failed, step->name, subject);
 }
 
 static int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret) {

@@ -19,7 +19,6 @@ typedef struct RecordPlace {
         char step[PLACE_STEP_MAX]; /* its name in the plan */
         Location where;
         bool is_together;  /* of what was left out: only what is tested together with other servers */
-        bool is_unlocated; /* a step failed and nothing says where: anywhere in its chip */
 } RecordPlace;
 
 typedef struct Places {

@@ -317,7 +317,7 @@ static bool has_counted_enough(const Reach *pass, const Reach *failed) {
         for (size_t i = 0; i < failed->n_counts; i++) {
                 const ReachCount *found = find((Reach *) pass, failed->counts[i].name);
 
-                if (found ? found->reached < needed(&failed->counts[i]) : !failed->has_regions && (needed(&failed->counts[i]) > 0 || failed->needs_every_count))
+                if (found ? found->reached < needed(&failed->counts[i]) : !failed->has_regions && needed(&failed->counts[i]) > 0)
                         return false;
                 any = any || found;
         }

@@ -36,7 +36,6 @@ typedef struct Reach {
         bool needs_servers;         /* of a failure: other servers were needed to see it, and of these … */
         char needed[REACH_NEEDED_MAX][LOCATION_SERVER_NAME_MAX]; /* … those at the far ends of what was found; "" behind the last one */
         char servers[RECORD_RUN_SERVERS_MAX][LOCATION_SERVER_NAME_MAX]; /* that were scanned together, its own among them */
-        bool needs_every_count;     /* of a failure: also one of which nothing is needed, by the rules of an older log */
         bool has_regions;           /* it tests its memory region by region */
         Partition partition;
         RegionSet tested; /* in this very run */

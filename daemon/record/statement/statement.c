@@ -530,16 +530,6 @@ static void print_components(Printer *payload, const DraftGroup *group, size_t n
         printer_close(payload, ']');
 }
 
-static void print_tables(Printer *payload, const Tables *tables) {
-        char hex[DIGEST_HEX];
-
-        printer_key(payload, "tables");
-        printer_open(payload, '{');
-        printer_member_unsigned(payload, "size", tables->size);
-        printer_member(payload, "sha256", digest_to_hex(tables->digest, hex));
-        printer_close(payload, '}');
-}
-
 void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
                      const uint8_t previous[static DIGEST_BYTES], const Signed *records) {
         const Draft *draft = &group->drafts[k];
@@ -558,7 +548,5 @@ void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64
         printer_raw(payload, draft->tail.text, draft->tail.n);
         if (strcmp(draft->entry.type, RECORD_TYPE_SUMMARY) == 0)
                 print_components(payload, group, k, index - k, records);
-        if (draft->has_tables)
-                print_tables(payload, &draft->tables);
         printer_text(payload, "}}");
 }

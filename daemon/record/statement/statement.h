@@ -29,20 +29,12 @@ typedef struct Station {
 int station_init(Station *station, const RecordLogOptions *options);
 void station_done(Station *station);
 
-/* What the log's tables came to when it had SIZE records: see store-tables.c. */
-typedef struct Tables {
-        uint64_t size;
-        uint8_t digest[DIGEST_BYTES];
-} Tables;
-
 typedef struct Draft {
         RecordEntry entry; /* all but index and ID */
         Identity identity; /* without a document where the subject is no part */
         bool has_regions;  /* a step of it tells regions */
         bool has_places;   /* it is a health record, or a roll-up */
         Places places;
-        bool has_tables;   /* it is a heartbeat, and this is what it says of them */
-        Tables tables;
         Printer head;      /* up to the log's index */
         Printer tail;      /* what follows `previous`, without the last two braces */
         Printer component; /* of a chip: its descriptor in the roll-up up to the index */

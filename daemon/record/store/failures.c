@@ -42,14 +42,9 @@ static int failure_parse(const char *key, Failure *ret) {
         return location_parse(rest, &ret->where, NULL, NULL) < 0 ? -EBADMSG : 0;
 }
 
-/* A log that was signed before steps were asked for is worked out as it was. */
-static bool has_looked(const Store *store, const RecordEntry *entry, const Places *places, const Failure *failure) {
-        bool is_older = store->form < STORE_FORM_EVERY_COUNT;
-
-        if (!places_may_clear(places, entry, failure->plan, failure->stage) ||
-            places_leave_out(places, failure->reach.step, &failure->where, is_older || failure->reach.is_together))
-                return false;
-        return is_older ||
+static bool has_looked(const RecordEntry *entry, const Places *places, const Failure *failure) {
+        return places_may_clear(places, entry, failure->plan, failure->stage) &&
+               !places_leave_out(places, failure->reach.step, &failure->where, failure->reach.is_together) &&
                places_have_reached(places, &failure->reach, &failure->where, strcmp(entry->plan, failure->plan) == 0, failure->told);
 }
 
@@ -64,8 +59,7 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
                 Failure failure;
 
                 r = key ? failure_parse(key, &failure) : -ENOMEM;
-                failure.reach.needs_every_count = store->form < STORE_FORM_REACHED;
-                if (r == 0 && has_looked(store, entry, places, &failure))
+                if (r == 0 && has_looked(entry, places, &failure))
                         r = store_delete_newest(store, subject, key);
                 else
                         n++;
@@ -74,13 +68,8 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
         return r < 0 ? r : store_error(store, step) ?: n;
 }
 
-/* A log that was signed before they were kept is worked out as it was. */
-static bool is_kept(const Store *store, const Places *places, const RecordPlace *failed) {
-        return (!failed->is_unlocated || store->form >= STORE_FORM_EVERY_COUNT) && places_keep(places, failed);
-}
-
-static void write_key(const Store *store, const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
-        const Reach *reach = store->form < STORE_FORM_EVERY_COUNT ? NULL : places_reach(places, place->step);
+static void write_key(const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
+        const Reach *reach = places_reach(places, place->step);
         char where[LOCATION_STRING_MAX], text[REACH_TEXT_MAX];
 
         (void) snprintf(key, KEY_MAX, "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage),
@@ -96,9 +85,9 @@ static int keep(Store *store, const RecordEntry *entry, const char *subject, con
                 char key[KEY_MAX];
                 int r;
 
-                if (!is_kept(store, places, place))
+                if (!places_keep(places, place))
                         continue;
-                write_key(store, entry, places, place, key);
+                write_key(entry, places, place, key);
                 r = store_insert_newest(store, entry->index, subject, key);
                 if (r < 0)
                         return r;

@@ -6,7 +6,7 @@
  *
  * Failures that no later record has looked at, as rows of `newest` beside the plans: "PLAN/failed/STAGE/REACH/LOCATION". They are
  * written with the record that changes them, in its transaction, and say which record to read and what a later one must have reached to clear it
- * (reach.h). That stands in the row, since what a heartbeat signs of the rows vouches for it.
+ * (reach.h). That stands in the row, so that nothing has to be read to compare.
  */
 
 #include "daemon/record/statement/places.h"

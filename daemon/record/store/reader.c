@@ -98,7 +98,7 @@ int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
 static int take_text(sqlite3_stmt *statement, int column, char *to, size_t size) {
         const char *text = (const char *) sqlite3_column_text(statement, column);
 
-        if (!text || strlen(text) >= size)
+        if (!text || sqlite3_column_type(statement, column) != SQLITE_TEXT || strlen(text) >= size)
                 return -EBADMSG;
         (void) strcpy(to, text);
         return 0;
@@ -327,6 +327,10 @@ static int read_leaves(Reader *reader, uint64_t first, size_t n, TreeHash *ret) 
                 r = store_hash(reader->store, tree_position(0, first + i), &ret[i]);
         (void) pthread_mutex_unlock(&reader->mutex);
         return r;
+}
+
+int reader_leaf(Reader *reader, uint64_t index, TreeHash *ret) {
+        return read_leaves(reader, index, 1, ret);
 }
 
 int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd) {

@@ -38,6 +38,7 @@ int reader_best_checkpoint(Reader *reader, uint64_t first, uint64_t last, uint64
 /* As tree_inclusion() and tree_consistency(). */
 int reader_inclusion(Reader *reader, uint64_t index, uint64_t size, TreePath *ret);
 int reader_consistency(Reader *reader, uint64_t old, uint64_t size, TreePath *ret);
+int reader_leaf(Reader *reader, uint64_t index, TreeHash *ret);
 /* Leaf hashes FIRST … LAST-1 go to FD, one after the other. */
 int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd);
 /* The document a subject's digest is of, malloc'd; -ENOENT. */

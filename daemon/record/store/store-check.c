@@ -32,12 +32,12 @@ static int check_leaf(Store *store, Frontier *tree) {
         return n < 0 ? n : 0;
 }
 
-int store_check_tree(Store *store, uint64_t size) {
-        Frontier tree = {};
+int store_check_tree(Store *store, Frontier *tree, uint64_t size) {
         int r = 0;
 
-        while (tree.size < size && r == 0)
-                r = check_leaf(store, &tree);
+        (void) sqlite3_bind_int64(store->statements[STORE_ALL_NODES], 1, (sqlite3_int64) tree->size);
+        while (tree->size < size && r == 0)
+                r = check_leaf(store, tree);
         (void) sqlite3_reset(store->statements[STORE_ALL_NODES]);
         return r;
 }

@@ -76,6 +76,33 @@ static int take_checkpoint(Store *store, sqlite3_stmt *statement, uint64_t *ret_
         return 0;
 }
 
+int store_check_witnessed(Store *store) {
+        sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, "PRAGMA integrity_check(checkpoint)", -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW)
+                r = strcmp((const char *) sqlite3_column_text(statement, 0) ?: "", "ok") == 0 ? 0 : -EBADMSG;
+        else
+                r = store_error(store, r) ?: -EIO;
+        (void) sqlite3_finalize(statement);
+        return r;
+}
+
+int store_next_checkpoint(Store *store, uint64_t size, uint64_t *ret_size, char **ret, size_t *ret_n, unsigned *ret_witnesses) {
+        sqlite3_stmt *statement = store->statements[STORE_NEXT_CHECKPOINT];
+        int r;
+
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) size);
+        r = take_checkpoint(store, statement, ret_size, ret, ret_n);
+        if (r == 0)
+                *ret_witnesses = (unsigned) sqlite3_column_int(statement, 2);
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
 int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n) {
         sqlite3_stmt *statement = store->statements[STORE_NEWEST_CHECKPOINT];
         int r;

@@ -123,17 +123,12 @@ static const char version_6[] =
                 "ALTER TABLE record ADD COLUMN signature BLOB;"
                 "ALTER TABLE record ADD COLUMN payload BLOB;";
 
-/* What `newest` and `unfinished` were when a heartbeat last signed it. */
-static const char version_7[] =
-                "CREATE TABLE held_newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
-                " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
-                "CREATE TABLE held_unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;";
-
-/* Rows of STORE_WHOLE in `newest`, which come with records: an older assayd would take them for somebody else's. */
-static const char version_8[] = "";
-
-/* Rows of failures that say what must be reached: an older assayd would take away others than this one. */
-static const char version_9[] = "";
+/*
+ * Version 7 held copies of `newest` and `unfinished`, whose digest heartbeats signed; 8 and 9 had other rows in them. All are derived anew (store_rebuild()),
+ * which whoever gives store_derive() other rules owes the logs of before: a version of its own, and no more. Indices of records were counted by an
+ * index of their own, of which each record wrote a page.
+ */
+static const char version_10[] = "DROP TABLE IF EXISTS held_newest; DROP TABLE IF EXISTS held_unfinished; DROP INDEX record_idx";
 
 /* The nodes of leaf INDEX, which follow those of the one before. -ENOENT: there is no such leaf. */
 static int read_nodes(Store *store, sqlite3_stmt *hashes, uint64_t index, TreeHash nodes[static TREE_LEVELS]) {
@@ -190,9 +185,10 @@ static const struct {
         { .before = version_4 },
         { .before = version_5, .between = move_nodes, .after = version_5_end },
         { .before = version_6 },
-        { .before = version_7 },
-        { .before = version_8 },
-        { .before = version_9 },
+        { .before = "" },
+        { .before = "" },
+        { .before = "" },
+        { .before = version_10 },
 };
 
 static int raise_version(Store *store, size_t from) {
@@ -226,7 +222,17 @@ static int raise_versions(Store *store, size_t from) {
         return r;
 }
 
-/* Tables of version 1 bore no number. */
+/* Within a transaction. */
+static int raise_older(Store *store, int64_t version) {
+        int r;
+
+        r = raise_versions(store, version == 0 ? 1 : (size_t) version);
+        if (r == 0)
+                r = store_prepare(store);
+        return r < 0 ? r : store_rebuild(store);
+}
+
+/* Tables of version 1 bore no number. 0, and *RET_WRONG may hold a remark. */
 static int check_version(Store *store, char **ret_wrong) {
         int64_t version = 0;
         int r;
@@ -242,10 +248,12 @@ static int check_version(Store *store, char **ret_wrong) {
                 return 0;
         r = execute(store, "BEGIN IMMEDIATE");
         if (r == 0)
-                r = raise_versions(store, version == 0 ? 1 : (size_t) version);
+                r = raise_older(store, version);
         r = finish(store, r);
+        if (r == 0)
+                *ret_wrong = strdup("an older assayd wrote it last, so which records are the newest was worked out anew from all of them");
         if (r == -EBADMSG)
-                *ret_wrong = strdup("the log has a gap");
+                *ret_wrong = strdup("it was written by an older assayd and cannot be brought up: the log has a gap, or a record cannot be read");
         return r;
 }
 
@@ -386,6 +394,25 @@ static int bound_wal(Store *store) {
         return execute(store, pragma);
 }
 
+int store_open_derived(Store **ret) {
+        _cleanup_(store_closep) Store *store = calloc(1, sizeof(*store));
+        int r;
+
+        if (!store)
+                return -ENOMEM;
+        r = store_error(store, sqlite3_open_v2(":memory:", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL));
+        if (r == 0)
+                r = make_log(store, "");
+        if (r == 0)
+                r = store_prepare(store);
+        if (r == 0)
+                r = execute(store, "BEGIN"); /* for good */
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(store);
+        return 0;
+}
+
 int record_log_read_origin(const char *path, char **ret) {
         _cleanup_(store_closep) Store *store = NULL;
         int64_t id = 0, tables = 0;
@@ -424,7 +451,6 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         if (!store)
                 return -ENOMEM;
         store->changes = -1;
-        store->form = STORE_FORM_NOW;
         r = sqlite3_open_v2(path, &store->db,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                             SQLITE_OPEN_EXRESCODE,
@@ -452,6 +478,8 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
                 *ret_wrong = wrong;
                 return r;
         }
+        if (wrong)
+                *ret_wrong = wrong;
         *ret = TAKE_PTR(store);
         return 0;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define ENTRY_COLUMNS "e.idx, r.id, e.type, e.subject, e.result, e.plan, e.run, e.finished"
-#define TABLE_COLUMNS "e.type, e.subject, e.result, e.plan, e.run, e.finished"
 #define ENTRY_FROM    " FROM entry e JOIN record r ON r.idx = e.idx "
 #define ENVELOPE_COLUMNS "id, envelope, keyid, signature, payload"
 
@@ -17,6 +16,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_ROLLBACK] = "ROLLBACK",
         [STORE_INSERT_RECORD] = "INSERT INTO record (idx, id, keyid, signature, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
         [STORE_INSERT_ENTRY] = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        [STORE_UPDATE_ENTRY] = "UPDATE entry SET type = ?2, subject = ?3, result = ?4, plan = ?5, run = ?6, finished = ?7 WHERE idx = ?1",
         [STORE_INSERT_NEWEST] = "INSERT INTO newest VALUES (?1, ?2, ?3)"
                                 " ON CONFLICT (subject, plan) DO UPDATE SET idx = excluded.idx",
         [STORE_INSERT_IDENTITY] = "INSERT INTO identity VALUES (?1, ?2) ON CONFLICT DO NOTHING",
@@ -40,11 +40,10 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                         " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
                         " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
-        [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
-                       " (SELECT count(*) FROM entry), (SELECT coalesce(max(idx), -1) FROM entry) FROM record",
+        [STORE_SIZE] = "SELECT (SELECT coalesce(max(idx), -1) FROM record), (SELECT coalesce(max(idx), -1) FROM entry)",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
         [STORE_NODES] = "SELECT nodes FROM entry WHERE idx = ?1",
-        [STORE_ALL_NODES] = "SELECT idx, nodes FROM entry ORDER BY idx",
+        [STORE_ALL_NODES] = "SELECT idx, nodes FROM entry WHERE idx >= ?1 ORDER BY idx",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
         [STORE_ENVELOPE] = "SELECT " ENVELOPE_COLUMNS " FROM record WHERE idx = ?1",
         [STORE_EXPORT] = "SELECT " ENVELOPE_COLUMNS ", idx FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
@@ -61,19 +60,9 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_NEXT_VERDICT] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type IN ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_SUMMARY "')"
                                " ORDER BY e.idx LIMIT 1",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
-        /* In the order in which they stand; an entry that is not there is no reason to leave a row out. */
-        [STORE_TABLE_NEWEST] = "SELECT n.subject, n.plan, n.idx, " TABLE_COLUMNS " FROM newest n LEFT JOIN entry e ON e.idx = n.idx"
-                               " WHERE ?1 OR substr(n.plan, instr(n.plan, '/')) <> '" STORE_WHOLE "' ORDER BY n.subject, n.plan",
-        [STORE_TABLE_UNFINISHED] = "SELECT u.idx, u.run, u.subject, " TABLE_COLUMNS " FROM unfinished u LEFT JOIN entry e ON e.idx = u.idx"
-                                   " ORDER BY u.idx",
-        [STORE_CLEAR_NEWEST] = "DELETE FROM newest",
-        [STORE_CLEAR_UNFINISHED] = "DELETE FROM unfinished",
-        [STORE_CLEAR_HELD_NEWEST] = "DELETE FROM held_newest",
-        [STORE_CLEAR_HELD_UNFINISHED] = "DELETE FROM held_unfinished",
-        [STORE_HOLD_NEWEST] = "INSERT INTO held_newest SELECT * FROM newest",
-        [STORE_HOLD_UNFINISHED] = "INSERT INTO held_unfinished SELECT * FROM unfinished",
-        [STORE_BRING_NEWEST] = "INSERT INTO newest SELECT * FROM held_newest",
-        [STORE_BRING_UNFINISHED] = "INSERT INTO unfinished SELECT * FROM held_unfinished",
+        [STORE_ALL_NEWEST] = "SELECT subject, plan, idx FROM newest ORDER BY subject, plan",
+        [STORE_ALL_UNFINISHED] = "SELECT subject, run, idx FROM unfinished ORDER BY subject, run, idx",
+        [STORE_NEXT_CHECKPOINT] = "SELECT size, note, witnesses FROM checkpoint WHERE size > ?1 ORDER BY size LIMIT 1",
         [STORE_CHANGES] = "PRAGMA data_version",
         [STORE_IDENTITY] = "SELECT document FROM identity WHERE digest = ?1",
 };
@@ -85,7 +74,7 @@ int store_error(Store *store, int sqlite_error) {
 int store_prepare(Store *store) {
         int r;
 
-        for (size_t i = 0; i < _STORE_STATEMENT_MAX; i++) {
+        for (size_t i = 0; i < _STORE_STATEMENT_MAX && !store->statements[i]; i++) {
                 r = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL);
                 if (r != SQLITE_OK)
                         return store_error(store, r);
@@ -131,10 +120,7 @@ static int insert_record(Store *store, const StoreRow *row) {
         return store_run(store, STORE_INSERT_RECORD);
 }
 
-static int insert_entry(Store *store, const StoreRow *row, const char *subject) {
-        sqlite3_stmt *statement = store->statements[STORE_INSERT_ENTRY];
-        const RecordEntry *entry = row->entry;
-
+static void bind_entry(sqlite3_stmt *statement, const RecordEntry *entry, const char *subject) {
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) entry->index);
         bind_text(statement, 2, entry->type);
         bind_text(statement, 3, subject);
@@ -142,6 +128,19 @@ static int insert_entry(Store *store, const StoreRow *row, const char *subject) 
         bind_text(statement, 5, entry->plan);
         bind_text(statement, 6, entry->run);
         (void) sqlite3_bind_int64(statement, 7, (sqlite3_int64) entry->finished_usec);
+}
+
+int store_update_entry(Store *store, const RecordEntry *entry) {
+        char subject[LOCATION_STRING_MAX];
+
+        bind_entry(store->statements[STORE_UPDATE_ENTRY], entry, location_format(&entry->subject, subject));
+        return store_run(store, STORE_UPDATE_ENTRY);
+}
+
+static int insert_entry(Store *store, const StoreRow *row, const char *subject) {
+        sqlite3_stmt *statement = store->statements[STORE_INSERT_ENTRY];
+
+        bind_entry(statement, row->entry, subject);
         (void) sqlite3_bind_blob(statement, 8, row->nodes, (int) (row->n_nodes * sizeof(TreeHash)), SQLITE_STATIC);
         return store_run(store, STORE_INSERT_ENTRY);
 }
@@ -263,10 +262,6 @@ int store_end(Store *store, int r, bool *ret_unknown) {
         return r;
 }
 
-bool store_row_is_heartbeat(const StoreRow *row) {
-        return strcmp(row->entry->type, RECORD_TYPE_HEARTBEAT) == 0;
-}
-
 int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown) {
         int r;
 
@@ -274,36 +269,24 @@ int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown
         r = store_begin(store);
         if (r < 0)
                 return r;
-        /* A heartbeat says what they were before all of this. */
-        for (size_t i = 0; i < n; i++)
-                if (store_row_is_heartbeat(&rows[i])) {
-                        r = store_hold_tables(store);
-                        break;
-                }
         for (size_t i = 0; i < n && r == 0; i++)
                 r = append_row(store, &rows[i]);
         return store_end(store, r, ret_unknown);
 }
 
-/* How many rows of each table there must be is the same number. */
-static int head_size(Store *store, uint64_t *ret) {
+/* Both tables end at the same record. That none is missing before it the tree tells of entries, and the scrub of records. */
+int store_size(Store *store, uint64_t *ret) {
         sqlite3_stmt *statement = store->statements[STORE_SIZE];
-        int64_t count = 0;
         int r;
 
         r = sqlite3_step(statement);
         if (r != SQLITE_ROW)
                 r = store_error(store, r) ?: -EIO;
         else {
-                count = sqlite3_column_int64(statement, 0);
-                r = sqlite3_column_int64(statement, 1) == 0 && sqlite3_column_int64(statement, 2) == count - 1 &&
-                                    sqlite3_column_int64(statement, 3) == count &&
-                                    sqlite3_column_int64(statement, 4) == count - 1
-                            ? 0
-                            : -EBADMSG;
+                *ret = (uint64_t) sqlite3_column_int64(statement, 0) + 1;
+                r = (uint64_t) sqlite3_column_int64(statement, 1) + 1 == *ret ? 0 : -EBADMSG;
         }
         (void) sqlite3_reset(statement);
-        *ret = (uint64_t) count;
         return r;
 }
 
@@ -356,7 +339,7 @@ int store_head(Store *store, Head *ret) {
         uint64_t size;
         int r;
 
-        r = head_size(store, &size);
+        r = store_size(store, &size);
         if (r == 0 && size > 0)
                 r = head_id(store, head.id);
         if (r == 0)

@@ -8,8 +8,7 @@
  * envelope, which are its payload as it was signed, the signature and the key's ID. (What was written before version 6 of the tables has the
  * envelope's text instead; what was pruned has neither.) Beside it stand, written in the same transaction and rebuildable from it, what a record
  * says about itself, with the nodes of the tree that its leaf makes whole (`entry`), which record is the newest of a part and plan (`newest`),
- * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are. `held_newest` and `held_unfinished` are
- * as these two were when a heartbeat last signed what they say: see store-tables.c.
+ * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are.
  */
 
 #include <sqlite3.h>
@@ -25,21 +24,6 @@
 
 #define STORE_BUSY_MSEC 10000 /* so long others may be at it */
 
-/*
- * By which rules the tables were written, since logs have been signed by older ones: those of STORE_WHOLE came after logs had been signed without; and
- * rows of failures say what must be reached to clear them since there is daemon/record/statement/reach.h. First they asked for every count, also for one of which nothing
- * was needed: a digest tells these from later ones by no more than that the records come to it by one of the two rules.
- */
-typedef enum StoreForm {
-        STORE_FORM_WITHOUT_WHOLE,
-        STORE_FORM_ALL,
-        STORE_FORM_EVERY_COUNT,
-        STORE_FORM_REACHED,
-        _STORE_FORM_MAX,
-} StoreForm;
-
-#define STORE_FORM_NOW (_STORE_FORM_MAX - 1)
-
 /* A statement of each text in store.c, prepared once. */
 typedef enum StoreStatement {
         STORE_BEGIN,
@@ -47,6 +31,7 @@ typedef enum StoreStatement {
         STORE_ROLLBACK,
         STORE_INSERT_RECORD,
         STORE_INSERT_ENTRY,
+        STORE_UPDATE_ENTRY,
         STORE_INSERT_NEWEST,
         STORE_INSERT_IDENTITY,
         STORE_INSERT_UNFINISHED,
@@ -76,16 +61,9 @@ typedef enum StoreStatement {
         STORE_NEXT_VERDICT,
         STORE_IDENTITY,
         STORE_ROTATION,
-        STORE_TABLE_NEWEST,
-        STORE_TABLE_UNFINISHED,
-        STORE_CLEAR_NEWEST,
-        STORE_CLEAR_UNFINISHED,
-        STORE_CLEAR_HELD_NEWEST,
-        STORE_CLEAR_HELD_UNFINISHED,
-        STORE_HOLD_NEWEST,
-        STORE_HOLD_UNFINISHED,
-        STORE_BRING_NEWEST,
-        STORE_BRING_UNFINISHED,
+        STORE_ALL_NEWEST,
+        STORE_ALL_UNFINISHED,
+        STORE_NEXT_CHECKPOINT,
         STORE_CHANGES,
         _STORE_STATEMENT_MAX,
 } StoreStatement;
@@ -99,15 +77,14 @@ typedef struct Store {
         sqlite3 *db;
         StoreFile files[2]; /* the database and its write-ahead log, as they were opened */
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
-        StoreForm form;   /* by which records change them: that of the newest heartbeat */
         Known identities; /* that are in the table of that name */
         Known sound;      /* subjects of which no failure stands: see failures.c */
-        int64_t changes;  /* by others, as they were when the tables were last held against the records; negative: they never were */
+        int64_t changes;  /* by others, as they were when somebody last asked; negative: nobody has */
 } Store;
 
 /*
  * Opens or makes the database and reads back that it will not lose a commit. -EBADMSG: no log, or that of
- * another origin, and *ret_wrong (malloc'd) says which.
+ * another origin, and *ret_wrong (malloc'd) says which. 0, and *ret_wrong may hold a remark.
  */
 int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong);
 Store *store_close(Store *store);
@@ -139,8 +116,6 @@ typedef struct StoreRow {
         bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */
 } StoreRow;
 
-bool store_row_is_heartbeat(const StoreRow *row);
-
 /* What stands behind a plan in `newest` for records that tell regions: no plan is called so. */
 #define STORE_REGIONS "/regions"
 /* The same for the newest record that was asked to look at all that its plan promises: see Places. In older logs a plan may have none. */
@@ -168,21 +143,30 @@ int store_delete_newest(Store *store, const char *subject, const char *key);
  */
 int store_derive(Store *store, const RecordEntry *entry, const Places *places, bool has_regions);
 
-/* ---- whether these two still follow from the records: see store-tables.c ---- */
+/* ---- store-derive.c: the tables once more, out of what was signed ---- */
 
+struct json_t;
+/*
+ * What ENTRY, of STATEMENT, changes in both tables; without a statement, which was pruned, as far as ENTRY tells. 1: as far as that alone, since no facts can be read
+ * from the statement by the rules of now.
+ */
+int store_derive_signed(Store *store, const RecordEntry *entry, struct json_t *statement);
+/*
+ * Whether both tables are what DERIVED has. -EBADMSG, and *ret_wrong (malloc'd) says which part differs. A failure that a record may have cleared whose
+ * envelope was pruned is taken as it stands.
+ */
+int store_compare_derived(Store *store, Store *derived, char **ret_wrong);
+/* Whether ENTRY is what RECORD says of itself; index and ID are not looked at. */
+bool store_entry_is_of(const RecordEntry *entry, const RecordEntry *record);
+int store_update_entry(Store *store, const RecordEntry *entry);
+/* Writes both tables, and `entry`, anew: an older assayd may have had other rules. Within a transaction. */
+int store_rebuild(Store *store);
 
-/* The digest of the tables in FORM, with the entries that they name: equal for equal tables, and different in each form. */
-int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_BYTES]);
-/* Keeps them as they are, to be brought back by a trial; within a transaction. */
-int store_hold_tables(Store *store);
-/* A transaction of which nothing stays: it begins with what was held, or with nothing. */
-int store_begin_trial(Store *store, bool with_held);
-int store_end_trial(Store *store);
-/* Whether another connection has written since store_note_changes(), or that never was. */
+/* A store in memory, of no log, into which tables are derived. */
+int store_open_derived(Store **ret);
+
+/* Whether another connection has written since this was last asked; at first it is true. */
 int store_has_changed(Store *store, bool *ret);
-int store_note_changes(Store *store);
-/* The newest heartbeat, as `entry` has it; -ENOENT. */
-int store_newest_heartbeat(Store *store, uint64_t *ret);
 
 /* The end of the log: what the next record follows, and the tree that it goes into. */
 typedef struct Head {
@@ -191,7 +175,9 @@ typedef struct Head {
         bool is_handed_over;      /* the writer's: the last one names the key that signs after ours */
 } Head;
 
-/* -EBADMSG where indices or hashes have a gap. */
+/* How many records there are. -EBADMSG: their tables do not end alike. */
+int store_size(Store *store, uint64_t *ret);
+/* -EBADMSG where these or hashes have a gap. */
 int store_head(Store *store, Head *ret);
 
 /* ---- checkpoints: see store-checkpoint.c ---- */
@@ -200,6 +186,10 @@ int store_head(Store *store, Head *ret);
 int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_t n, bool *ret_unknown);
 /* The same checkpoint with signatures of N_WITNESSES. *ret_unknown: as of store_append(). */
 int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown);
+/* Whether the index by which the best is found is that of the table. -EBADMSG */
+int store_check_witnessed(Store *store);
+/* The one of the fewest records above SIZE, malloc'd, and of how many witnesses it bears signatures; -ENOENT. */
+int store_next_checkpoint(Store *store, uint64_t size, uint64_t *ret_size, char **ret, size_t *ret_n, unsigned *ret_witnesses);
 /* The newest of at most LAST records, malloc'd; -ENOENT. */
 int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
 /* Of those of FIRST … LAST records the newest among those that most witnesses have signed; -ENOENT. */
@@ -214,8 +204,8 @@ int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_use
  */
 int store_lived(Store *store, uint64_t usec, uint64_t *ret_end);
 
-/* Works out the tree of SIZE records anew from its leaves. -EBADMSG: what stands there is not that tree. */
-int store_check_tree(Store *store, uint64_t size);
+/* Lets TREE grow to SIZE records by the leaves that stand there. -EBADMSG: the nodes beside them are not what follows, or there are fewer. */
+int store_check_tree(Store *store, Frontier *tree, uint64_t size);
 
 /* Node LEVEL of those that leaf LEAF made whole, of a row that STATEMENT has come to. -EBADMSG: there are not as many as it made. */
 int store_take_node(sqlite3_stmt *statement, int column, uint64_t leaf, unsigned level, TreeHash *ret);

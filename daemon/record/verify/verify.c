@@ -106,6 +106,12 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
         return r < 0 ? r : take_times(predicate, entry, refusal);
 }
 
+int verify_read_entry(const json_t *statement, RecordVerified *ret) {
+        Refusal refusal = {};
+
+        return take_entry(json_object_get(statement, "predicate"), text_of(statement, "predicateType"), ret, &refusal);
+}
+
 /* A sign of life is of the key that signed it, and of no other. */
 static int check_signer(const PublicKey *key, const char *type, const json_t *subject, Refusal *refusal) {
         uint8_t digest[DIGEST_BYTES];

@@ -14,5 +14,8 @@ typedef struct Verification {
 
 void verification_done(Verification *verification);
 
+/* What readers select by, and who made it, as STATEMENT says, judged by nobody. -EBADMSG, -ENOMEM. */
+int verify_read_entry(const json_t *statement, RecordVerified *ret);
+
 /* Judges an envelope that was parsed. Where it verifies its PAE has left it: the payload is in VERIFIED. 0 or -ENOMEM. */
 int verify_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *ret);

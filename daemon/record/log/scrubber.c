@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The thread that scrubs, and what it remembers: see scrub.h. */
+
+#include <assert.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "checks/whole-file.h"
+#include "daemon/record/log/log.h"
+
+#define EVERY_USEC  (UINT64_C(86400) * 1000000)
+#define RETRY_USEC  (UINT64_C(600) * 1000000) /* where the log could not be read */
+#define FINDING_MAX 4096
+#define NICE        19
+
+void scrub_init(RecordLog *log) {
+        pthread_condattr_t attributes;
+
+        (void) pthread_condattr_init(&attributes);
+        (void) pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void) pthread_cond_init(&log->scrubber.wake, &attributes);
+        (void) pthread_condattr_destroy(&attributes);
+}
+
+void scrub_done(RecordLog *log) {
+        if (log->scrubber.is_running) {
+                (void) pthread_mutex_lock(&log->mutex);
+                log->is_closing = true;
+                (void) pthread_cond_signal(&log->scrubber.wake);
+                (void) pthread_mutex_unlock(&log->mutex);
+                (void) pthread_join(log->scrubber.thread, NULL);
+        }
+        (void) pthread_cond_destroy(&log->scrubber.wake);
+}
+
+void scrub_ask(RecordLog *log) {
+        (void) pthread_mutex_lock(&log->mutex);
+        log->scrubber.is_asked = true;
+        (void) pthread_cond_signal(&log->scrubber.wake);
+        (void) pthread_mutex_unlock(&log->mutex);
+}
+
+/* ---- what was found ---- */
+
+static int finding_path(const RecordLog *log, char **ret) {
+        return asprintf(ret, "%s.finding", log->path) < 0 ? -ENOMEM : 0;
+}
+
+int scrub_read_finding(const RecordLog *log, char **ret) {
+        _cleanup_free_ char *path = NULL;
+        size_t n;
+        int r;
+
+        r = finding_path(log, &path);
+        return r < 0 ? r : whole_file_read(AT_FDCWD, path, FINDING_MAX, ret, &n);
+}
+
+void scrub_find(RecordLog *log, const char *what) {
+        _cleanup_free_ char *path = NULL;
+
+        if (finding_path(log, &path) == 0)
+                (void) whole_file_replace(AT_FDCWD, path, 0640, what, strlen(what)); /* else the next start finds it again */
+        log_fail(log, what);
+}
+
+int scrub_forget(const RecordLog *log) {
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        r = finding_path(log, &path);
+        if (r < 0)
+                return r;
+        return unlink(path) < 0 ? -errno : whole_file_settle(AT_FDCWD, path);
+}
+
+/* ---- the thread ---- */
+
+/* Until a pass is due, asked for, or the log closes: then it is false. */
+static bool await(RecordLog *log, uint64_t due_usec) {
+        const struct timespec until = { (time_t) (due_usec / 1000000), (long) (due_usec % 1000000 * 1000) };
+        bool goes_on;
+        int r = 0;
+
+        (void) pthread_mutex_lock(&log->mutex);
+        while (!log->scrubber.is_asked && !log->is_closing && r == 0)
+                r = pthread_cond_timedwait(&log->scrubber.wake, &log->mutex, &until);
+        log->scrubber.is_asked = false;
+        goes_on = !log->is_closing && !atomic_load(&log->has_failed);
+        (void) pthread_mutex_unlock(&log->mutex);
+        return goes_on;
+}
+
+static void *scrub_main(void *userdata) {
+        RecordLog *log = userdata;
+        uint64_t due = 0;
+        bool rests = false;
+
+        (void) setpriority(PRIO_PROCESS, (id_t) gettid(), NICE); /* behind whatever has something to do */
+        while (await(log, due)) {
+                _cleanup_free_ char *wrong = NULL;
+                int r = scrub_pass(log, rests, &wrong);
+
+                atomic_store(&log->scrubber.error, r == -ECANCELED ? 0 : r);
+                due = monotonic_usec() + (r < 0 ? RETRY_USEC : EVERY_USEC);
+                rests = rests || r == 0;
+                if (r == -EBADMSG)
+                        scrub_find(log, wrong ?: "its database is damaged");
+                log_tell(log);
+        }
+        return NULL;
+}
+
+int record_log_scrub(RecordLog *log) {
+        sigset_t all, before;
+        int r;
+
+        assert(log && !log->scrubber.is_running);
+
+        (void) sigfillset(&all);
+        (void) pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&log->scrubber.thread, NULL, scrub_main, log);
+        (void) pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (r != 0)
+                return -r;
+        (void) pthread_setname_np(log->scrubber.thread, "scrub");
+        log->scrubber.is_running = true;
+        return 0;
+}
+
+int record_log_check(RecordLog *log, char **ret_wrong) {
+        assert(log && ret_wrong);
+        return scrub_pass(log, false, ret_wrong);
+}
+
+void record_log_scrubbed(RecordLog *log, RecordScrub *ret) {
+        assert(log && ret);
+
+        *ret = (RecordScrub) {
+                .n_checked = atomic_load(&log->scrubber.n_checked),
+                .whole_usec = atomic_load(&log->scrubber.whole_usec),
+                .n_pruned = atomic_load(&log->scrubber.n_pruned),
+                .n_unruled = atomic_load(&log->scrubber.n_unruled),
+                .error = atomic_load(&log->scrubber.error),
+        };
+}
