@@ -208,8 +208,8 @@ class Record:
             raise Refused("the signature does not fit")
         if self.key is None:
             raise Unknown("no key of the keyring has signed it")
-        self.leaf_data = leaf_data(self.id, signature, self.key)
-        self.leaf = sha256(b"\0", self.leaf_data)
+        self.spki = spki(self.key)
+        self.leaf = sha256(b"\0", leaf_data(self.id, signature, key_details(self.key), self.spki))
         self.statement = parse_json(payload)
         self.type = self.statement.get("predicateType") if isinstance(self.statement, dict) else None
         if self.type == COMPANION:
@@ -227,12 +227,12 @@ class Record:
         return self.type[len(OURS):].rpartition(":")[0]
 
 
-def leaf_data(record_id, signature, key):
+def leaf_data(record_id, signature, details, public):
     """What the log has of a record: a hashedrekord 0.0.2 of Rekor v2, its members in the order of RFC 8785."""
-    text = [base64.b64encode(part).decode() for part in (record_id, signature, spki(key))]
+    text = [base64.b64encode(part).decode() for part in (record_id, signature, public)]
     return json.dumps({"apiVersion": "0.0.2", "kind": "hashedrekord", "spec": {"hashedRekordV002": {
         "data": {"algorithm": "SHA2_256", "digest": text[0]},
-        "signature": {"content": text[1], "verifier": {"keyDetails": key_details(key), "publicKey": {"rawBytes": text[2]}}}}}},
+        "signature": {"content": text[1], "verifier": {"keyDetails": details, "publicKey": {"rawBytes": text[2]}}}}}},
         separators=(",", ":")).encode()
 
 

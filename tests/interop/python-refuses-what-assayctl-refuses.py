@@ -7,6 +7,7 @@
 import base64
 import contextlib
 import copy
+import functools
 import io
 import json
 import os
@@ -21,11 +22,12 @@ sys.dont_write_bytecode = True
 import verify  # noqa: E402  says what is missing, and skips
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-from envelopes import PAYLOAD_TYPE, Record, fingerprint, sha256, spki
+from envelopes import PAYLOAD_TYPE, Record, fingerprint, root_of, sha256, spki
 
 HOLDS, FAILED, CANNOT_TELL, REFUSED = range(4)
 INDEX = 4  # a chip that failed; 5 is sound, 17 the server's record
 WITNESS = "witness.example/w1"
+SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "daemon/record"
 count = failures = 0
 
 
@@ -78,13 +80,18 @@ class Bench:
         for folder, program in ((self.folder, [make_exports]), (self.other, [export_records])):
             folder.mkdir()
             subprocess.run([*program, folder, algorithm, *(["all"] if program == [export_records] else [])], check=True)
-        self.record_key, self.log_key, self.witness = Signer(self.folder / "record.key"), Signer(self.folder / "log.key"), Signer()
+        self.record_key, self.log_key = Signer(self.folder / "record.key"), Signer(self.folder / "log.key")
+        self.witness, self.second = Signer(), Signer()
         self.lines = (self.folder / "records.intoto.jsonl").read_bytes().splitlines()
         self.checkpoint = (self.folder / "checkpoint").read_bytes()
         self.log_name = self.checkpoint.split(b"\n")[0].decode()
         log = f"log {self.log_key.vkey(self.log_name, 1)}\n"
         self.keyrings = {"keys": self.record_key.pem(), "log": self.record_key.pem() + log + "quorum none\n",
                          "witness": f"{self.record_key.pem()}{log}witness w1 {self.witness.vkey(WITNESS, 4)}\nquorum w1\n"}
+        second, later = self.second.vkey(WITNESS[:-1] + "2", 4), f"w3+00000000+{b64(bytes([6]) + bytes(1312))}"
+        two = self.keyrings["witness"].replace("quorum w1\n", f"witness w2 {second}\nwitness w3 {later}\n")
+        self.keyrings |= {"both": two + "group both all w1 w2\nquorum both\n", "any": two + "group any any w1 w2\nquorum any\n", "of three": two + "quorum 2\n",
+                          "later": two + "quorum w3\n"}
         for name, key, log in (("elsewhere", self.log_key, "elsewhere.example/log"), ("forged", Signer(), self.log_name)):
             self.keyrings[name] = f"{self.record_key.pem()}log {key.vkey(log, 1)}\nquorum none\n"
         for name, text in self.keyrings.items():
@@ -135,6 +142,7 @@ def open_record(line, keyring, schemas):
 
 
 verify.Record = open_record
+verify.load_schemas = functools.cache(verify.load_schemas)
 
 
 def statement_of(line):
@@ -171,7 +179,8 @@ def envelopes(bench):
             ("a payload that stands twice", REFUSED, line[:-1] + b',"payload":"' + envelope["payload"].encode() + b'"}'),
             ("base64 with line breaks", REFUSED, members(line, payload=b64(payload)[:76] + "\n" + b64(payload)[76:])),
             ("base64 with more padding", REFUSED, members(line, signatures=[{**signature, "sig": signature["sig"] + "="}])),
-            ("base64 with bits that say nothing", REFUSED, members(line, signatures=[{**signature, "sig": hidden}])), ("half of it", REFUSED, line[:len(line) // 2])):
+            ("base64 with bits that say nothing", REFUSED, members(line, signatures=[{**signature, "sig": hidden}])), ("half of it", REFUSED, line[:len(line) // 2]),
+            ("no signatures", REFUSED, members(line, signatures=None)), ("a list", REFUSED, b"[" + line + b"]")):
         bench.record(what, expected, changed)
     for what, old, new in (("a member twice", b'"index":4', b'"index":4,"index":4'), ("a number that is none", b'"value":512', b'"value":NaN'),
                            ("a number beyond all numbers", b'"value":512', b'"value":5e999'), ("half of UTF-8", b"stuck", b"\xc3stuck"),
@@ -210,6 +219,8 @@ CONTRADICTIONS = [
     ("a higher limit", INDEX, "steps.1.measurements.0.limits.0", put(value=512), REFUSED),
     ("a value that is no number", INDEX, "steps.1.measurements.0", put(value="512"), REFUSED),
     ("a step met more often than looked for", INDEX, "steps.1.diagnoses.0", put(reproduced=4), REFUSED),
+    ("a finding of which nobody says how often it was looked for", INDEX, "steps.1.diagnoses.0", drop("runs"), REFUSED),
+    ("a chip that is nowhere", 5, "location", put(path="us0-2/chip4x"), REFUSED),
     ("a step that is named twice", 5, "steps.1", put(name="hbm"), REFUSED),
     ("a step that the lists leave out", 5, "", put(passedTests=["hbm", "systolic", "neuronlink", "efa", "rounding"]), REFUSED),
     ("a test that no step made", 5, "", put(passedTests=["hbm", "systolic", "neuronlink", "efa", "rounding", "sparsity", "more"]), REFUSED),
@@ -231,6 +242,7 @@ CONTRADICTIONS = [
     ("a server with a finding of its own", 17, "", put(diagnoses=[{"verdict": "efa-fabric", "type": "FAIL"}]), FAILED),
     ("a chip that stands twice", 17, "components.1.annotations", put(slot="us0-2/chip0"), REFUSED),
     ("a chip of another server", 17, "components.1.annotations", put(slot="us0-1/chip1"), REFUSED),
+    ("a slot that is no chip's", 17, "components.1.annotations", put(slot="us0-2/nic1"), REFUSED),
     ("a chip of a later record", 17, "components.1.annotations", put(logIndex=18), REFUSED),
     ("a chip of another record just before", 17, "components.15.annotations", put(recordSha256="0" * 64), REFUSED),
 ]
@@ -291,10 +303,19 @@ def proofs(bench):
     other = text.replace(bench.log_name.encode(), b"other.example/log")
     bench.record("the checkpoint of another log", REFUSED, line, "log", head + b"\n\n" + other + b"\n" + bench.log_key.note_line(other, "other.example/log", 1))
 
+    for what, odd in (("a size with a zero before it", text.replace(b"\n288\n", b"\n0288\n")), ("a root that is no base64", text.replace(root, root[:-1] + b"!")),
+                      ("no root", text.replace(root + b"\n", b""))):
+        bench.record(f"{what}, well signed", REFUSED, line, "log", head + b"\n\n" + odd + b"\n" + bench.log_key.note_line(odd, bench.log_name, 1))
+
     good = bench.witness.note_line(text, WITNESS, 4, 1795252442)
     raw = base64.b64decode(good.split()[2])
     bench.record("no witness, where one is asked for", CANNOT_TELL, line, "witness", proof)
     bench.record("a witness", HOLDS, line, "witness", proof + good)
+    both = good + bench.second.note_line(text, WITNESS[:-1] + "2", 4, 1795252443)
+    for what, expected, keyring, lines in (("one witness where both are asked for", CANNOT_TELL, "both", good), ("both", HOLDS, "both", both), ("any", HOLDS, "any", good),
+                                           ("one where two of three are", CANNOT_TELL, "of three", good), ("two of three", HOLDS, "of three", both),
+                                           ("a witness whose key is of a later kind", CANNOT_TELL, "later", both)):
+        bench.record(f"a quorum: {what}", expected, line, keyring, proof + lines)
     bench.record("a witness that tells no time", REFUSED, line, "witness", proof + bench.witness.note_line(text, WITNESS, 4, 0))
     bench.record("a witness of another root", REFUSED, line, "witness", proof + bench.witness.note_line(other, WITNESS, 4, 1795252442))
     bench.record("a stranger in its name", CANNOT_TELL, line, "witness", proof + Signer().note_line(text, WITNESS, 4, 1795252442))
@@ -348,6 +369,67 @@ def logs(bench):
     bench.tiles("a tile that nobody needs", HOLDS, lambda folder: shutil.rmtree(folder / "tile/0/001.p"))
 
 
+def rewrite(bench, changes, left_out=()):
+    """The first two scans, changed and written again by who has both keys: the lines, and the checkpoint over them."""
+    lines, ids, leaves = [], {}, []
+    for index, line in enumerate(bench.lines[:36]):
+        if index in left_out:
+            continue
+        statement = statement_of(line)
+        predicate = statement["predicate"]
+        predicate["log"]["index"] = len(lines)
+        for chip in predicate.get("components", []):
+            chip["annotations"].update(zip(("logIndex", "recordSha256"), ids[chip["annotations"]["logIndex"]]))
+        changes.get(index, put())(statement)
+        predicate.pop("previous", None)
+        if lines:
+            predicate["previous"] = {"sha256": last}
+        lines.append(bench.record_key.envelope(statement))
+        record = Record(lines[-1], verify.Keyring(bench.keyrings["keys"]), verify.load_schemas(SCHEMAS))
+        leaves.append(record.leaf)
+        last = record.id.hex()
+        ids[index] = len(lines) - 1, last
+    text = f"{bench.log_name}\n{len(lines)}\n{b64(root_of(leaves))}\n".encode()
+    return lines, text + b"\n" + bench.log_key.note_line(text, bench.log_name, 1)
+
+
+def rewritten(bench):
+    def at(path, change):
+        def apply(statement):
+            place = statement["predicate"]
+            for part in filter(None, path.split(".")):
+                place = place[int(part)] if isinstance(place, list) else place[part]
+            change(place)
+        return apply
+
+    def swap_slots(components):
+        for one, other in ((0, "us0-2/chip1"), (1, "us0-2/chip0")):
+            components[one]["annotations"]["slot"] = other
+
+    def forget(predicate):
+        del predicate["components"][5]
+
+    digest = {"sha256": "0" * 64}
+    for what, expected, changes, left_out in (
+            ("two scans written again", HOLDS, {}, ()),
+            ("a result of another stage than its run", REFUSED, {5: at("run", put(stage="INFLEET"))}, ()),
+            ("a result with another challenge", REFUSED, {5: at("run", put(challenge="AAAA"))}, ()),
+            ("a result with another begin", HOLDS, {5: at("run", put(startedOn="2026-11-21T09:14:01.000Z"))}, ()),
+            ("a result with another seed", HOLDS, {5: at("run", put(seed=8))}, ()),
+            ("a result by another plan", HOLDS, {5: at("configuration.0", put(digest=digest))}, ()),
+            ("a result of another server", REFUSED, {5: at("location", put(path="us0-1/chip4"))}, ()),
+            ("a roll-up that calls a failed chip sound", REFUSED, {17: at("components.3.annotations", put(result="PASSED"))}, ()),
+            ("a roll-up that calls a sound chip failed", REFUSED, {17: at("components.4.annotations", put(result="FAILED"))}, ()),
+            ("a roll-up of another chip", REFUSED, {17: at("components.4", put(digest=digest))}, ()),
+            ("a roll-up that confuses two slots", REFUSED, {17: at("components", swap_slots)}, ()),
+            ("a roll-up that names another record", REFUSED, {17: at("components.4.annotations", put(recordSha256="0" * 64))}, ()),
+            ("a roll-up that leaves out a chip", REFUSED, {17: at("", forget)}, ()),
+            ("a run that never began", HOLDS, {}, (0, *range(18, 36))),
+            ("a run that has no end", HOLDS, {}, (17, *range(18, 36))),
+            ("a record of another log", REFUSED, {20: at("log", put(origin="fleet.example/stations/st-018"))}, ())):
+        bench.log(what, expected, *rewrite(bench, changes, left_out))
+
+
 def rotations(bench):
     """A log that ends in the rotation of its key, and what may follow."""
     lines = (bench.other / "records.intoto.jsonl").read_bytes().splitlines()
@@ -378,7 +460,8 @@ def rotations(bench):
 def main(*arguments):
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(pathlib.Path(work), *arguments)
-        for part in (envelopes, contradictions, proofs, logs, rotations):
+        # Where keys are of the other algorithm, no rule is another one.
+        for part in (envelopes, contradictions, proofs, logs, rewritten, rotations) if arguments[-1] == "ed25519" else (envelopes, proofs):
             part(bench)
     print(f"{count} records, proofs and logs judged twice, {failures} failures")
     return 1 if failures else 0

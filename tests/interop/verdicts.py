@@ -3,12 +3,12 @@
 function in FORMS, which makes of it the plain shape that judge_chip() and judge_server() take."""
 import operator
 import re
-import sys
 from datetime import datetime
 
-from envelopes import OURS, Refused, Unknown, decode64, sha256, spki
+from envelopes import OURS, Refused, Unknown, decode64, sha256
 
 WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
+CHIP = re.compile("[a-z][a-z0-9-]*/chip[0-9]+")
 EITHER = ["device-unreachable"]
 REASONS = {"SKIP": ["not-applicable", "occupied", "claimed", "budget", "not-requested", "prerequisite", *EITHER],
            "ERROR": ["device-timeout", "device-error", "worker-crashed", "worker-timeout", "protocol", "resource", "cancelled", "ambiguous", *EITHER]}
@@ -52,7 +52,7 @@ def judge_values(step):
     least = "PASSED"
     for diagnosis in step.get("diagnoses", []):
         least = worst([least], found[diagnosis["type"]])
-        if int(diagnosis.get("reproduced", 0)) > int(diagnosis.get("runs", sys.maxsize)):
+        if int(diagnosis.get("reproduced", 0)) > int(diagnosis.get("runs", 0)):
             raise Refused(f"{diagnosis['verdict']} was met more often than it was looked for")
     for measurement in step.get("measurements", []):
         name, limits, said = measurement["name"], measurement.get("limits", []), measurement.get("result")
@@ -79,7 +79,9 @@ def judge_step(step):
 
 
 def judge_chip(record, plain):
-    steps = plain["steps"]
+    steps, path = plain["steps"], record.predicate.get("location", {}).get("path")
+    if path is not None and not CHIP.fullmatch(path):
+        raise Refused(f"{path} is no chip of a server")
     for step in steps:
         judge_step(step)
     for what, names in (("id", [step["id"] for step in steps]), ("name", [step["name"] for step in steps]),
@@ -119,7 +121,8 @@ def judge_server(record, plain):
     if count and len(chips) > count:
         raise Refused(f"it tells of {len(chips)} chips and says that the server has {count}")
     for chip in chips:
-        if not chip["slot"].startswith(record.predicate.get("location", {}).get("path", chip["slot"].split("/")[0]) + "/") or chip["index"] >= record.index:
+        server = record.predicate.get("location", {}).get("path", chip["slot"].split("/")[0])
+        if not CHIP.fullmatch(chip["slot"]) or chip["slot"].split("/")[0] != server or chip["index"] >= record.index:
             raise Refused(f"{chip['slot']} is not in the server, or its record not before this one")
         if chip["index"] == record.index - 1 and chip["id"] != record.predicate["previous"]["sha256"]:
             raise Refused(f"the record of {chip['slot']} is not the one before this")
@@ -149,7 +152,7 @@ def check_subject(record):
     """A key by its SPKI; hardware by the identity document that its URI spells out (assay-records(7), RECORDS)."""
     digest, uri = record.subject["digest"]["sha256"], record.subject.get("uri")
     if record.kind() in ("heartbeat", "key-rotation"):
-        key = spki(record.key) if record.kind() == "heartbeat" else decode64(record.predicate["spki"])
+        key = record.spki if record.kind() == "heartbeat" else decode64(record.predicate["spki"])
         if sha256(key).hex() != digest:
             raise Refused("the subject is another key")
         return

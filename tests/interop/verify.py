@@ -72,6 +72,11 @@ class Log:
             self.tell("refused", where, f"it is malformed: {wrong}")
         return None
 
+    def attempt_and_note(self, where, function, *arguments):
+        note = self.attempt(where, function, *arguments)
+        if note:
+            self.tell("note", where, note)
+
     def read(self, lines, has_tiles):
         """Where lines are missing, tiles may still have their hashes; without tiles that is a gap."""
         for line in lines:
@@ -93,9 +98,7 @@ class Log:
                 self.ids[index] = bytes.fromhex(mark["sha256"])
                 continue
             self.records[index], self.ids[index], self.leaves[index] = record, record.id, record.leaf
-            note = self.attempt(index, judge, record)
-            if note:
-                self.tell("note", index, note)
+            self.attempt_and_note(index, judge, record)
 
     @staticmethod
     def pruned(line):
@@ -121,16 +124,16 @@ class Log:
             before = self.ids.get(index - 1)
             if before and predicate.get("previous", {}).get("sha256") != before.hex():
                 self.tell("refused", index, "it does not follow the record before it")
-            if current and spki(record.key) != current and index - 1 in self.records:
+            if current and record.spki != current and index - 1 in self.records:
                 self.tell("refused", index, "another key has signed it, which no rotation names")
-            current = spki(record.key)
+            current = record.spki
             if record.kind() == "key-rotation":
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])
             elif record.kind() == "run-start":
                 starts[predicate["run"]["id"]] = record
             elif record.kind().startswith("health"):
-                self.attempt(index, self.check_start, record, starts)
+                self.attempt_and_note(index, self.check_start, record, starts)
             if record.kind() == "health-summary":
                 rolled.add(predicate["run"]["id"])
                 self.attempt(index, self.check_roll_up, record)
@@ -145,19 +148,21 @@ class Log:
                 raise Refused("the rotation names another key than it has")
 
     def check_start(self, record, starts):
-        run, start = record.predicate["run"], starts.get(record.predicate["run"]["id"])
+        """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""
+        predicate, start = record.predicate, starts.get(record.predicate["run"]["id"])
         if start is None:
-            if self.held_back == 0 and min(self.records) == 0:
-                raise Refused("its run never began")
-            return
-        for name in ("stage", "challenge", "startedOn", "seed"):
-            if run.get(name) != start.predicate["run"].get(name):
-                raise Refused(f"its run began with another {name}")
-        if record.predicate["configuration"] != start.predicate["configuration"]:
-            raise Refused("its run began with another plan")
-        path = record.predicate.get("location", {}).get("path", "")
-        if path.split("/")[0] != start.predicate.get("location", {}).get("path"):
+            return "its run never began" if not self.held_back else None
+        began = start.predicate
+        if predicate.get("location", {}).get("path", "").split("/")[0] != began.get("location", {}).get("path"):
             raise Refused("its run began at another server")
+        for name in ("stage", "challenge"):
+            if predicate["run"].get(name) != began["run"].get(name):
+                raise Refused(f"its run began with another {name}")
+        for name, now, then in (("begin", predicate["run"]["startedOn"], began["run"]["startedOn"]), ("seed", predicate["run"].get("seed"), began["run"].get("seed")),
+                                ("plan", predicate["configuration"], began["configuration"])):
+            if now != then:
+                return f"its run began with another {name}"
+        return None
 
     def check_roll_up(self, roll_up):
         chips, run = FORMS[roll_up.type](roll_up.predicate)["chips"], roll_up.predicate["run"]["id"]
@@ -288,9 +293,7 @@ def check_record(log, line, options):
     if record is None:
         return 3 if log.told["refused"] else 2
     log.records[record.index], log.size = record, 1
-    note = log.attempt(record.index, judge, record)
-    if note:
-        log.tell("note", record.index, note)
+    log.attempt_and_note(record.index, judge, record)
     if options.proof:
         log.attempt(record.index, check_proof, options.proof.read_bytes(), record, log.keyring)
     elif log.keyring.logs:
