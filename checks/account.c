@@ -112,13 +112,15 @@ void account_measurement(Account *account, const Location *unit, size_t step,
 }
 
 void account_finding(Account *account, const Location *unit, size_t step, const Finding *finding) {
-        Entry *entry = entry_holding(account, unit, &finding->where, step);
+        Entry *entry = entry_holding(account, unit, &finding->where, step), *own = entry_find(account, unit, step);
         const CatalogueEntry *code = catalogue_find(finding->code);
 
         if (!entry)
                 return;
 
         verdict_raise(&entry->said.found, finding->severity);
+        if (own && finding->severity == SEVERITY_FAIL && location_kind(unit) == LOCATION_SERVER && strcmp(unit->server, finding->where.server) != 0)
+                own->said.failed_elsewhere = true;
         if (finding->severity != SEVERITY_FAIL || !code)
                 return;
 

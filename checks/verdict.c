@@ -212,6 +212,11 @@ void verdict_raise(Verdict *verdict, Severity severity) {
                 *verdict = says[severity];
 }
 
+/* It failed, and that is said of another server alone. */
+static bool failed_only_elsewhere(const StepSaid *server) {
+        return server->ended && server->verdict == VERDICT_FAILED && server->failed_elsewhere && server->found != VERDICT_FAILED;
+}
+
 Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server) {
         Verdict verdict = VERDICT_ERROR;
 
@@ -222,7 +227,7 @@ Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server) {
                 verdict = unit->verdict;
         else if (!unit->begun && unit->has_part)
                 verdict = unit->part;
-        else if (!unit->begun && server->ended)
+        else if (!unit->begun && server->ended && !failed_only_elsewhere(server))
                 verdict = server->verdict;
 
         if (unit->found == VERDICT_FAILED || (unit->found == VERDICT_WARNED && verdict == VERDICT_PASSED))
@@ -233,7 +238,7 @@ Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server) {
 Result result_of_server_step(const StepSaid *server) {
         assert(server);
 
-        if (server->found == VERDICT_FAILED || (server->ended && server->verdict == VERDICT_FAILED))
+        if (server->found == VERDICT_FAILED || (server->ended && server->verdict == VERDICT_FAILED && !failed_only_elsewhere(server)))
                 return RESULT_FAILED;
         return server->found == VERDICT_WARNED || server->beyond ? RESULT_WARNED : RESULT_PASSED;
 }

@@ -190,15 +190,19 @@ typedef struct StepSaid {
         Verdict part;
         Verdict found;   /* what findings in the unit say: passed, warned or failed */
         bool beyond;     /* a measurement in the unit lies beyond its limit */
+        bool failed_elsewhere; /* of a server: it found something broken in another one that was scanned with it */
 } StepSaid;
 
 /*
  * How a step counts for UNIT, by what was said there and of the same step on its SERVER. What it concluded on the unit, else for
- * the unit as a part, else on the server; an error where nobody ended it. Findings outweigh that, and a value beyond its limit is
- * no pass.
+ * the unit as a part, else on the server; an error where nobody ended it, or where all that it concluded there is about another
+ * server. Findings outweigh that, and a value beyond its limit is no pass.
  */
 Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server);
-/* The part of the server's result that a step on the server adds to that of its chips: its findings that lie in none of them. */
+/*
+ * The part of the server's result that a step on the server adds to that of its chips: its findings that lie in none of them. A step that failed for
+ * what it found in another server fails only that one; one that failed and found nothing anywhere fails its own.
+ */
 Result result_of_server_step(const StepSaid *server);
 /* Passed, warned or failed: the step came to its end, and what it covered is covered. */
 bool verdict_is_judged(Verdict verdict);

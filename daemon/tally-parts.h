@@ -26,6 +26,7 @@ typedef struct TallyStep {
         Reason part_reason; /* REASON_NONE: not told */
         Verdict found; /* what the findings in this unit say: passed, warned or failed */
         bool beyond;   /* a measurement lies beyond its limit */
+        bool failed_elsewhere; /* of a server: it found something broken in another one */
         size_t n_measurements, n_findings;
         RecordMeasurement *measurements;
         RecordDiagnosis *findings;

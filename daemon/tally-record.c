@@ -65,6 +65,7 @@ static StepSaid said_of(const TallyStep *step) {
                 .part = step->part,
                 .found = step->found,
                 .beyond = step->beyond,
+                .failed_elsewhere = step->failed_elsewhere,
         };
 }
 

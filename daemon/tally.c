@@ -248,6 +248,8 @@ static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Findi
 
         step = &holder->steps[index];
         verdict_raise(&step->found, severity);
+        if (severity == SEVERITY_FAIL && location_kind(&unit->where) == LOCATION_SERVER && strcmp(unit->where.server, finding->where.server) != 0)
+                unit->steps[index].failed_elsewhere = true;
         if (step->n_findings > 0 && holder->n_findings >= TALLY_FINDINGS_MAX)
                 return 0;
 

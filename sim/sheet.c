@@ -117,6 +117,12 @@ static int take_measurement(const Sheet *sheet, SheetUnit *unit, int index, cons
         return 0;
 }
 
+static void take_finding(const Sheet *sheet, SheetUnit *unit, int step, const Finding *finding) {
+        verdict_raise(&holder_of(sheet, unit, step, &finding->where)->said.found, finding->severity);
+        if (finding->severity == SEVERITY_FAIL && location_kind(&unit->at) == LOCATION_SERVER && strcmp(unit->at.server, finding->where.server) != 0)
+                unit->steps[step].said.failed_elsewhere = true;
+}
+
 static int take_part(const Sheet *sheet, int step, const Event *event) {
         SheetUnit *chip = find_unit(sheet, &event->part);
 
@@ -138,7 +144,7 @@ static int take_in_step(Sheet *sheet, const Event *event) {
         if (event->type == EVENT_MEASUREMENT)
                 return take_measurement(sheet, unit, step, &event->measurement);
         if (event->type == EVENT_FINDING)
-                verdict_raise(&holder_of(sheet, unit, step, &event->finding.where)->said.found, event->finding.severity);
+                take_finding(sheet, unit, step, &event->finding);
         if (event->type == EVENT_PART_DONE)
                 return take_part(sheet, step, event);
         if (event->type == EVENT_STEP_END) {

@@ -189,6 +189,21 @@ static void test_a_broken_promise_of_coverage_is_no_pass(void **state) {
         }
 }
 
+static void test_a_step_that_failed_for_another_server_fails_only_that_one(void **state) {
+        const StepSaid of_another = { .begun = true, .ended = true, .verdict = VERDICT_FAILED, .failed_elsewhere = true },
+                       of_both = { .begun = true, .ended = true, .verdict = VERDICT_FAILED, .failed_elsewhere = true, .found = VERDICT_FAILED },
+                       of_nobody = { .begun = true, .ended = true, .verdict = VERDICT_FAILED }, untold = {},
+                       part = { .has_part = true, .part = VERDICT_PASSED };
+
+        assert_int_equal(result_of_server_step(&of_another), RESULT_PASSED);
+        assert_int_equal(result_of_server_step(&of_both), RESULT_FAILED);
+        assert_int_equal(result_of_server_step(&of_nobody), RESULT_FAILED);
+        assert_int_equal(verdict_of_step(&untold, &of_another), VERDICT_ERROR);
+        assert_int_equal(verdict_of_step(&untold, &of_both), VERDICT_FAILED);
+        assert_int_equal(verdict_of_step(&untold, &of_nobody), VERDICT_FAILED);
+        assert_int_equal(verdict_of_step(&part, &of_another), VERDICT_PASSED);
+}
+
 static void test_the_worst_result_wins(void **state) {
         static const Result order[] = { RESULT_PASSED, RESULT_WARNED, RESULT_INCONCLUSIVE, RESULT_FAILED };
 
@@ -220,6 +235,7 @@ int main(void) {
                 cmocka_unit_test(test_the_fold_is_what_the_design_says_in_any_order),
                 cmocka_unit_test(test_nothing_tested_is_no_pass),
                 cmocka_unit_test(test_a_broken_promise_of_coverage_is_no_pass),
+                cmocka_unit_test(test_a_step_that_failed_for_another_server_fails_only_that_one),
                 cmocka_unit_test(test_the_worst_result_wins),
                 cmocka_unit_test(test_results_have_the_exit_codes_of_every_program),
         };

@@ -262,6 +262,49 @@ static void test_a_finding_counts_where_it_lies_also_in_another_server(void **st
         release();
 }
 
+/* All chips of a server are told of as sound parts; the step itself failed, for what it found at WHERE. */
+static void server_step_fails_for(const char *where) {
+        prepare("us0");
+        assert_int_equal(start("us0-0", "neuronlink"), 0);
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                char chip[32];
+
+                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
+                round_well(chip);
+                if (c != 2)
+                        assert_int_equal(part("us0-0", "neuronlink", chip, VERDICT_PASSED), 0);
+        }
+        if (where)
+                assert_int_equal(find("us0-0", "neuronlink", SEVERITY_FAIL, where), 0);
+        assert_int_equal(end("us0-0", "neuronlink", VERDICT_FAILED, REASON_NONE), 0);
+}
+
+static void test_a_step_that_failed_for_another_server_fails_only_that_one(void **state) {
+        static const struct {
+                const char *where;
+                Result result;
+                Verdict untold; /* of the chip that the step did not tell of */
+        } cases[] = {
+                { "us0-1/chip3/link-z-", RESULT_PASSED, VERDICT_ERROR  }, /* of the chip nothing is known; the step is optional */
+                { "us0-0/chip3/link-z-", RESULT_FAILED, VERDICT_FAILED },
+                { "us0-0",               RESULT_FAILED, VERDICT_FAILED },
+                { NULL,                  RESULT_FAILED, VERDICT_FAILED }, /* nobody says for what */
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                RecordRun run = { .id = "x" };
+                RecordScan scan;
+
+                server_step_fails_for(cases[i].where);
+                assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
+                assert_int_equal(scan.chips[2].steps[1].verdict, cases[i].untold);
+                assert_int_equal(scan.chips[1].result, RESULT_PASSED);
+                assert_int_equal(scan.result, cases[i].result);
+                tally_record_done(&scan);
+                release();
+        }
+}
+
 static void test_a_scan_of_one_chip_cannot_clear_the_server(void **state) {
         RecordRun run = { .id = "x" };
         RecordScan scan;
@@ -464,6 +507,7 @@ int main(void) {
                 cmocka_unit_test(test_a_failure_that_lies_in_no_chip_fails_the_server),
                 cmocka_unit_test(test_a_warning_that_lies_in_no_chip_is_that_of_the_scan),
                 cmocka_unit_test(test_a_finding_counts_where_it_lies_also_in_another_server),
+                cmocka_unit_test(test_a_step_that_failed_for_another_server_fails_only_that_one),
                 cmocka_unit_test(test_a_scan_of_one_chip_cannot_clear_the_server),
                 cmocka_unit_test(test_a_promise_that_was_not_kept_is_inconclusive),
                 cmocka_unit_test(test_a_worker_cannot_talk_its_evidence_away),
