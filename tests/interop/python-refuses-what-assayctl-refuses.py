@@ -222,11 +222,12 @@ CONTRADICTIONS = [
     ("a finding of which nobody says how often it was looked for", INDEX, "steps.1.diagnoses.0", drop("runs"), REFUSED),
     ("a chip that is nowhere", 5, "location", put(path="us0-2/chip4x"), REFUSED),
     ("a step that is named twice", 5, "steps.1", put(name="hbm"), REFUSED),
+    ("two steps of one number", 5, "steps.1", put(id="0"), REFUSED),
+    ("a promise that stands twice", 5, "", lambda predicate: predicate["coverage"].append(predicate["coverage"][0]), REFUSED),
     ("a step that the lists leave out", 5, "", put(passedTests=["hbm", "systolic", "neuronlink", "efa", "rounding"]), REFUSED),
     ("a test that no step made", 5, "", put(passedTests=["hbm", "systolic", "neuronlink", "efa", "rounding", "sparsity", "more"]), REFUSED),
     ("a step that never ended", 5, "steps.0", put(status="ERROR"), REFUSED),
     ("a step that has no result", 5, "steps.0", put(result="INCONCLUSIVE"), REFUSED),
-    ("a reason that belongs to a skip", 5, "steps.0", put(status="ERROR", result="INCONCLUSIVE", reason="occupied"), REFUSED),
     ("no step at all", 5, "", put(steps=[], passedTests=[], coverage=[]), REFUSED),
     ("more covered than counted", 5, "coverage.0", put(reached=103079215105), REFUSED),
     ("a promise that was not kept", 5, "coverage.0", put(promised=103079215105), REFUSED),
@@ -256,6 +257,21 @@ def contradictions(bench):
             place = place[int(part)] if isinstance(place, list) else place[part]
         change(place)
         bench.record(what, expected, bench.record_key.envelope(statement))
+    for what, expected, status, reason in (("a step that is left open", CANNOT_TELL, "ERROR", "protocol"), ("a part in service", CANNOT_TELL, "SKIP", "occupied"),
+                                           ("a reason of either", CANNOT_TELL, "SKIP", "device-unreachable"), ("a reason that is of a skip", REFUSED, "ERROR", "occupied"),
+                                           ("a reason that is of an error", REFUSED, "SKIP", "protocol"), ("a reason that is a later one", CANNOT_TELL, "SKIP", "tired")):
+        statement = statement_of(bench.lines[5])
+        predicate = statement["predicate"]
+        predicate.update(result="INCONCLUSIVE", untestedTests=[{"name": "hbm", "reason": reason}], passedTests=predicate["passedTests"][1:])
+        predicate["steps"][0].update(status=status, result="INCONCLUSIVE", reason=reason)
+        bench.record(what, expected, bench.record_key.envelope(statement))
+        if expected == CANNOT_TELL:
+            predicate["steps"][0]["required"] = False
+            bench.record(f"{what}, of a test that is not required, and still INCONCLUSIVE", REFUSED, bench.record_key.envelope(statement))
+            predicate["result"] = "PASSED"
+            bench.record(f"{what}, of a test that is not required", HOLDS, bench.record_key.envelope(statement))
+            predicate["untestedTests"][0]["reason"] = "budget"
+            bench.record(f"{what}, with another reason beside it", REFUSED, bench.record_key.envelope(statement))
     statement = statement_of(bench.lines[17])  # a sound server, and one with a chip too few
     for component in statement["predicate"]["components"]:
         component["annotations"]["result"] = "PASSED"

@@ -9,9 +9,9 @@ from envelopes import OURS, Refused, Unknown, decode64, sha256
 
 WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
 CHIP = re.compile("[a-z][a-z0-9-]*/chip[0-9]+")
-EITHER = ["device-unreachable"]
-REASONS = {"SKIP": ["not-applicable", "occupied", "claimed", "budget", "not-requested", "prerequisite", *EITHER],
-           "ERROR": ["device-timeout", "device-error", "worker-crashed", "worker-timeout", "protocol", "resource", "cancelled", "ambiguous", *EITHER]}
+# A reason that is of neither is a later one, or of both: device-unreachable.
+REASONS = {"SKIP": ["not-applicable", "occupied", "claimed", "budget", "not-requested", "prerequisite"],
+           "ERROR": ["device-timeout", "device-error", "worker-crashed", "worker-timeout", "protocol", "resource", "cancelled", "ambiguous"]}
 
 
 def within(limit, value):
@@ -74,7 +74,8 @@ def judge_step(step):
         raise Refused(f"{step['name']} is {step['status']} and called {step['result']}")
     if WORSE.index(step["result"]) < WORSE.index(least) or is_open and least == "FAILED":
         raise Refused(f"{step['name']} is called {step['result']}, and is {least} by what it measured and found")
-    if is_open and step["reason"] not in REASONS[step["status"]]:
+    other = {"SKIP": "ERROR", "ERROR": "SKIP"}.get(step["status"])
+    if is_open and step["reason"] in REASONS[other]:
         raise Refused(f"{step['name']}: {step['reason']} is no reason for {step['status']}")
 
 
@@ -145,7 +146,9 @@ def judge(record):
         raise Refused("only the first record follows none")
     check_subject(record)
     form = FORMS.get(record.type)
-    return None if form is None else (judge_chip if "steps" in record.predicate else judge_server)(record, form(record.predicate))
+    if form is None:
+        return None
+    return (judge_chip if record.kind() == "health" else judge_server)(record, form(record.predicate))
 
 
 def check_subject(record):
@@ -155,6 +158,8 @@ def check_subject(record):
         key = record.spki if record.kind() == "heartbeat" else decode64(record.predicate["spki"])
         if sha256(key).hex() != digest:
             raise Refused("the subject is another key")
+        return
+    if record.kind() not in ("health", "health-summary", "run-start"):
         return
     parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]+)-(.+)", uri or "")
     if uri is None:
