@@ -20,7 +20,7 @@ static const struct {
         const char *begins, *has;
 } marks[] = {
         { FILE_PROOF,        "c2sp.org/tlog-proof",     NULL                                            },
-        { FILE_KEYRING,      "{",                       "application/vnd.assay.keyring+json"            },
+        { FILE_KEYRING,      "{",                       "application/vnd.assay.keyring"                 },
         { FILE_TRUSTED_ROOT, "{",                       "application/vnd.dev.sigstore.trustedroot"      },
         { FILE_BUNDLE,       "{",                       "application/vnd.dev.sigstore.bundle"           },
         { FILE_EVENT,        "{",                       "\"specversion\""                               },
@@ -28,6 +28,7 @@ static const struct {
         { FILE_STATEMENT,    "{",                       "https://in-toto.io/Statement/v1"               },
         { FILE_PRIVATE_KEY,  "-----BEGIN",              "PRIVATE KEY-----"                              },
         { FILE_KEYRING,      "",                        "\nlog "                                        },
+        { FILE_KEYRING,      "",                        "\nroot "                                       },
         { FILE_PUBLIC_KEYS,  "",                        "-----BEGIN PUBLIC KEY-----"                    },
         { FILE_CHECKPOINT,   "",                        "\n\n\xe2\x80\x94 "                             },
 };

@@ -9,7 +9,7 @@ typedef enum FileKind {
         FILE_BUNDLE,
         FILE_EVENT,
         FILE_STATEMENT,
-        FILE_KEYRING, /* text or document */
+        FILE_KEYRING, /* a text, or one that roots have signed */
         FILE_PUBLIC_KEYS,
         FILE_PRIVATE_KEY,
         FILE_PROOF,

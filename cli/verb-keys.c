@@ -297,7 +297,7 @@ int verb_keys(int argc, char **argv) {
                 { "create", "FILE",       1, 1, keys_create },
                 { "show",   "[FILE|URI]", 0, 1, keys_show   },
                 { "rotate", "",           0, 0, keys_rotate },
-                { "ring",   "DRAFT",      1, 1, keys_ring   },
+                { "ring",   "TEXT",       1, 1, keys_ring   },
                 { "sign",   "KEYRING",    1, 1, keys_sign   },
         };
 

@@ -416,8 +416,8 @@ void record_told_done(RecordTold *told);
 /* ---- verification: needs no log ---- */
 
 /*
- * Whose word counts. A file holds public keys in PEM form, of any producer, and beside them, if it likes, who keeps logs and who witnesses
- * them, as c2sp.org/tlog-policy writes it: "log VKEY", "witness NAME VKEY", "group …", "quorum NAME|none|K".
+ * Whose word counts, as a text: public keys in PEM form, of any producer, and beside them, if it likes, lines of c2sp.org/tlog-policy and a few more
+ * (daemon/record/keys/keyring.h).
  */
 typedef struct RecordKeyring RecordKeyring;
 
@@ -441,7 +441,7 @@ RecordState *record_state_free(RecordState *state);
 DEFINE_CLEANUP(RecordState *, record_state_free);
 
 /*
- * The same, where PATH may also hold a keyring that roots have signed (JSON, application/vnd.assay.keyring+json). It is believed if enough of
+ * The same, where PATH may also hold a keyring that roots have signed (DSSE, application/vnd.assay.keyring). It is believed if enough of
  * ROOTS have signed it, a file of public keys with a line "threshold N" (without it: all of them) or an earlier keyring, and enough of the roots
  * that stand in it; once STATE remembers one, if enough of that one's have, and its version is no lower. -EKEYREJECTED: it is not to be believed;
  * -ENOKEY: nobody vouches for it; and *ret_why (malloc'd) says why, of any error.
@@ -449,10 +449,10 @@ DEFINE_CLEANUP(RecordState *, record_state_free);
 int record_keyring_open(const char *path, const char *roots, RecordState *state, RecordKeyring **ret, char **ret_why);
 
 /*
- * Makes such a keyring of DRAFT (see keyring-draft.c), signed by ROOT, or adds the signature of ROOT to one. Nothing else is ever signed. -EBADMSG:
+ * Makes such a keyring of TEXT, signed by ROOT, or adds the signature of ROOT to one. Nothing else is ever signed. -EBADMSG:
  * what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
  */
-int record_ring_make(const char *draft, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
+int record_ring_make(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
 int record_ring_sign(const char *ring, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
 
 /* How far the signatures of a keyring are. Where its roots differ from those of the one before, readers of that one ask for its roots' as well. */

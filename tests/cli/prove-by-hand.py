@@ -122,14 +122,11 @@ def bundle(index, leaves, witnesses):
             "canonicalizedBody": b64(body(envelope, record_pem))}]}, "dsseEnvelope": envelope}
 
 
-def keyring(version, signers, expires="2126-11-20T00:00:00Z", **binding):
-    def entry(pem, **more):
-        return {"algorithm": "ed25519", "spki": b64(spki(pem)), **more}
-    document = {"_type": "urn:assay:keyring:v1", "version": version, "issuedOn": "2026-11-20T00:00:00Z", "expires": expires,
-                "root": {"threshold": 2, "keys": {fingerprint(k.pem): entry(k.pem) for k in roots}},
-                "recordKeys": {fingerprint(record_pem): entry(record_pem, **{"producer": PRODUCER, "log": ORIGIN, "fromIndex": 0, **binding})},
-                "logs": [{"vkey": vkey(ORIGIN, log, 1)}], "witnesses": [{"name": "w1", "vkey": vkey("w1", w1, 4)}], "quorum": 1}
-    payload, kind = json.dumps(document).encode(), "application/vnd.assay.keyring+json"
+def keyring(version, signers, expires="2126-11-20T00:00:00Z", producer=PRODUCER, until=""):
+    text = f"version {version}\nexpires {expires}\nthreshold 2\n" + "".join(f"root {b64(spki(k.pem))}\n" for k in roots)
+    text += f"record {b64(spki(record_pem))} {producer} {ORIGIN} 0 {until}".rstrip() + "\n"
+    text += f"log {vkey(ORIGIN, log, 1)}\nwitness w1 {vkey('w1', w1, 4)}\nquorum 1\n"
+    payload, kind = text.encode(), "application/vnd.assay.keyring"
     return {"payload": b64(payload), "payloadType": kind, "signatures": [
         {"keyid": fingerprint(k.pem), "sig": b64(k.sign(pae(kind, payload)))} for k in signers]}
 
@@ -174,7 +171,7 @@ write("unwitnessed", record_pem + f"log {vkey(ORIGIN, log, 1)}\nquorum none\n")
 write("roots", "".join(k.pem for k in roots) + "threshold 2\n")
 write("ring-7.json", keyring(7, roots[:2]))
 write("ring-7-one.json", keyring(7, roots[:1]))
-write("ring-8.json", keyring(8, roots[1:], untilIndex=INDEX - 1))
+write("ring-8.json", keyring(8, roots[1:], until=INDEX - 1))
 write("ring-9-expired.json", keyring(9, roots[:2], expires="2026-11-21T00:00:00Z"))
 write("ring-other.json", keyring(7, roots[:2], producer=PRODUCER + "/2"))
 (folder / "message").unlink()

@@ -226,36 +226,39 @@ has "newer keyring"
 
 # Keyrings of our own, made by two people one after the other, of keys that OpenSSL made.
 keys=("$1/cli/assayctl" keys)
+word() { grep -v '^-' "$1" | tr -d '\n'; } # the inside of a PEM block
 {
-        printf 'version 10\nexpires 2126-11-20T00:00:00Z # far off\n\nthreshold 2\nroot root1.pub.pem\nroot root2.pub.pem\nroot root3.pub.pem\n'
-        printf 'record record.key.pub https://fleet.example/stations/st-017 fleet.example/stations/st-017\n'
+        printf 'version 10\nexpires 2126-11-20T00:00:00Z\n\n# two of three\nthreshold 2\n'
+        for i in 1 2 3; do echo "root $(word root$i.pub.pem)"; done
+        echo "record $(word record.key.pub) https://fleet.example/stations/st-017 fleet.example/stations/st-017"
         sed -n '/^log/p; /^witness w1/p' keyring
         printf 'quorum 1\n'
-} >draft
+} >text
 expect 0 "a key that is no root" "${keys[@]}" create stranger.pem
-expect 0 "one root makes a keyring" "${keys[@]}" ring draft --key root1.pem --output ring-10.json
+expect 64 "a text that nobody has signed" "${ctl[@]}" 4.sigstore.json --keyring text
+has "it is for roots to sign, and none has: see assayctl keys ring"
+expect 0 "one root makes a keyring" "${keys[@]}" ring text --key root1.pem --output ring-10.json
 has "1 of 2 signatures: 1 more is needed"
-jq -e '.payloadType == "application/vnd.assay.keyring+json" and (.signatures | length) == 1' ring-10.json >/dev/null || bad "no keyring"
-jq -e --slurpfile by_hand <(jq '.payload | @base64d | fromjson' ring-7.json) '.payload | @base64d | fromjson | del(.version, .issuedOn, .expires) ==
-        ($by_hand[0] | del(.version, .issuedOn, .expires))' ring-10.json >/dev/null || bad "another keyring than the one made by hand"
-sed 's/$/\r/' draft >windows
-expect 0 "also of lines as Windows ends them" "${keys[@]}" ring windows --key root1.pem
-jq '.payload | @base64d | fromjson | del(.issuedOn)' "$out" | cmp - <(jq '.payload | @base64d | fromjson | del(.issuedOn)' ring-10.json) || bad "another one"
-sed '4s/threshold/&\x1b/' draft >spoilt
-expect 64 "but not of control characters" "${keys[@]}" ring spoilt --key root1.pem
-has "line 4 has a control character"
-for word in https fleet; do
-        sed "/^record/s/$word/\xff&/" draft >spoilt
-        expect 64 "nor of bytes that are no text" "${keys[@]}" ring spoilt --key root1.pem
-        has "record: a word beyond ASCII"
-done
-cp root3.pub.pem 'wurzel-ä.pem'
-sed 's/root3.pub.pem/wurzel-ä.pem/' draft >german
-expect 0 "but for files, which may be called anything" "${keys[@]}" ring german --key root1.pem
-expect 0 "a draft that comes through a pipe" "${keys[@]}" ring <(cat draft) --key root1.pem
+jq -e '.payloadType == "application/vnd.assay.keyring" and (.signatures | length) == 1' ring-10.json >/dev/null || bad "no keyring"
+jq -rj '.payload | @base64d' ring-10.json | cmp - text || bad "another text than was to be signed"
+expect 0 "a text that comes through a pipe" "${keys[@]}" ring <(cat text) --key root1.pem
+sed 's/$/\r/' text >windows
+expect 64 "lines as Windows ends them" "${keys[@]}" ring windows --key root1.pem
+has "line 1 ends in CR LF"
 sed 's/^log .*/&\r/' keyring >windows.keyring
-expect 64 "a policy with such a line" "${ctl[@]}" 4.sigstore.json --keyring windows.keyring
+expect 64 "in a policy, too" "${ctl[@]}" 4.sigstore.json --keyring windows.keyring
 has "ends in CR LF"
+sed '5s/threshold 2/&\x1b/' text >spoilt
+expect 64 "control characters" "${keys[@]}" ring spoilt --key root1.pem
+has "line 5 has a control character"
+sed 's/^log/lgo/' text >spoilt
+expect 64 "a line that begins with no word" "${keys[@]}" ring spoilt --key root1.pem
+has "line 10 begins with no word of a keyring, nor with #"
+for word in https fleet; do
+        sed "/^record/s/$word/\xff&/" text >spoilt
+        expect 64 "bytes that are no text" "${keys[@]}" ring spoilt --key root1.pem
+        has "line 9 is no \`record KEY PRODUCER ORIGIN"
+done
 expect 3 "which alone is not enough" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots
 expect 0 "another root signs it" "${keys[@]}" sign ring-10.json --key root3.pem --output ring-10.json
 grep -qx "2 of 2 signatures" "$err" || bad "it is complete, and that is not said"
@@ -267,33 +270,36 @@ expect 0 "a key that is no root signs, as for a change of roots" "${keys[@]}" si
 query '.signatures | length == 3'
 has "$("$OLDPWD/tests/record/ssh-fingerprint" stranger.pem.pub) is no root of this keyring"
 has "2 of 2 signatures"
-expect 0 "and alone is nothing" "${keys[@]}" ring draft --key stranger.pem --quiet
+expect 0 "and alone is nothing" "${keys[@]}" ring text --key stranger.pem --quiet
 has "is no root of this keyring"
-expect 0 "a draft of which two are missing" "${keys[@]}" ring draft --key stranger.pem
+expect 0 "a keyring of which two signatures are missing" "${keys[@]}" ring text --key stranger.pem
 has "0 of 2 signatures: 2 more are needed"
-sed 's/^record .*/& 0 3 stolen/; s/^version 10/version 11/' draft >revoking
+sed 's/^record .*/& 0 3 stolen/; s/^version 10/version 11/' text >revoking
 expect 0 "a keyring that revokes" "${keys[@]}" ring revoking --key root2.pem --output ring-11.json
 expect 0 "of two roots" "${keys[@]}" sign ring-11.json --key root1.pem --output ring-11.json
 expect 3 "revokes" "${ctl[@]}" 4.sigstore.json --keyring ring-11.json --root roots
 has "revoked before index 4"
-for spoilt in 's/^version/versoin/' 's/^version 10/version ten/' 's/^threshold 2/threshold 4/' 's/^quorum 1/quorum 2/' 's/^root root2/root root1/' \
-        's/root1.pub.pem/nothing.pem/' 's/^expires .*/expires soon/' '/^expires/d' 's/^log .*/log vkey/' 's/^record record.key.pub/record roots/' \
-        's/^record .*/& 4 3/' 's/^threshold 2/threshold 2 of 3/' '/^version/d' '/^quorum/d'; do
-        sed "$spoilt" draft >spoilt
-        expect 64 "a draft after $spoilt" "${keys[@]}" ring spoilt --key root1.pem --output never
+for spoilt in 's/^version/versoin/' 's/^version 10/version ten/' 's/^threshold 2/threshold 4/' 's/^quorum 1/quorum 2/' '/^root/{H;x;s/^\n//;x}; /^record/{x;s/\n.*//p;x}' \
+        's/^root .*/root nothing/' 's/^expires .*/expires soon/' '/^expires/d' 's/^log .*/log vkey/' 's/^record [^ ]*/record roots/' \
+        's/^record .*/& 4 3/' 's/^threshold 2/threshold 2 of 3/' '/^version/d' '/^quorum/d' 's/^record [^ ]* \(.*\)/record \1/' '/^threshold/d' '/^root/d'; do
+        sed "$spoilt" text >spoilt
+        ! cmp -s text spoilt || bad "it is not spoilt"
+        expect 64 "a text after $spoilt" "${keys[@]}" ring spoilt --key root1.pem --output never
 done
 [ ! -e never ] || bad "something was signed"
-sed 's/^quorum 1/quorum some/' draft >spoilt
+sed 's/^quorum 1/quorum some/' text >spoilt
 expect 64 "which tells the line" "${keys[@]}" ring spoilt --key root1.pem
-has "line $(grep -n ^quorum spoilt | cut -d: -f1), some: no number"
-sed 's/^quorum 1/quorum none/' draft >unwitnessed.draft
-expect 0 "a draft that asks for no witness, as stations print it" "${keys[@]}" ring unwitnessed.draft --key root1.pem
-query '.payload | @base64d | fromjson | .quorum == 0'
-expect 64 "a root without its private half" "${keys[@]}" ring draft --key root1.pub.pem
-expect 64 "a root that is not named" "${keys[@]}" ring draft
+has "line $(grep -n ^quorum spoilt | cut -d: -f1) is no \`quorum NAME|none|K\`"
+sed 's/^quorum 1/quorum none/' text >unwitnessed.text
+expect 0 "a text that asks for no witness, as stations print it" "${keys[@]}" ring unwitnessed.text --key root1.pem
+expect 64 "a root without its private half" "${keys[@]}" ring text --key root1.pub.pem
+expect 64 "a root that is not named" "${keys[@]}" ring text
 expect 64 "a record is no keyring to sign" "${keys[@]}" sign 4.json --key root1.pem
 jq -c '.payload |= (@base64d | sub("expires"; "expired") | @base64)' ring-10.json >no-ring.json
 expect 64 "nor is what is no keyring" "${keys[@]}" sign no-ring.json --key root1.pem
+jq -c '.payloadType += "+json"' ring-10.json >old-ring.json
+expect 3 "nor one of an earlier version" "${ctl[@]}" 4.sigstore.json --keyring old-ring.json --root roots
+has "its payload is JSON, as of earlier versions: write it as a text, and have it signed anew with assayctl keys ring"
 
 # A file is called whatever its sender likes.
 loud=$'\e]0;all is well\a\e[2K\xc2\x9b1m.json'

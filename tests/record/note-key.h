@@ -17,6 +17,19 @@ static inline NoteKey note_key_of(const char *name, NoteKeyType type, const Reco
         return key;
 }
 
+/* A public key as keyrings name it: the inside of its PEM block, in one word. */
+#define KEY_WORD_MAX 256
+static inline const char *key_word(const RecordKey *key, char word[static KEY_WORD_MAX]) {
+        const char *pem = strchr(record_key_public_pem(key), '\n');
+        size_t n = 0;
+
+        for (; *pem && *pem != '-' && n < KEY_WORD_MAX - 1; pem++)
+                if (*pem != '\n')
+                        word[n++] = *pem;
+        word[n] = '\0';
+        return word;
+}
+
 /* What LOG says of itself, signed; of which so many bytes are text, for others to sign. */
 static inline size_t note_of(Printer *note, const Checkpoint *checkpoint, const NoteKey *log, const RecordKey *signer) {
         size_t n;

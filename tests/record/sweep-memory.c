@@ -164,11 +164,11 @@ static int make_and_open(const char *draft, const RecordKey *root, const char *r
 }
 
 static void test_keyrings_are_made_and_believed_whole_or_not_at_all(void **state) {
-        char draft[1024], public[128];
+        char draft[1024], public[128], key[KEY_WORD_MAX];
 
         (void) snprintf(public, sizeof(public), "%s.pub", payloads.place.key);
-        (void) snprintf(draft, sizeof(draft), "version 1\nexpires 2126-01-01T00:00:00Z\nthreshold 1\nroot %s\nrecord %s p " PLACE_ORIGIN " 0 9 x\nquorum 0\n",
-                        public, public);
+        (void) snprintf(draft, sizeof(draft), "version 1\nexpires 2126-01-01T00:00:00Z\nthreshold 1\nroot %s\nrecord %s p " PLACE_ORIGIN " 0 9 x\nquorum none\n",
+                        key_word(payloads.key, key), key);
         for (int n = 1;; n += 1 + n / 50) {
                 RecordKeyring *keyring = NULL;
                 bool was_hit;

@@ -102,6 +102,26 @@ static void test_a_quorum_is_what_its_line_says(void **state) {
 }
 
 /* Also a quorum that stands for no log: whoever asks for witnesses must not be content with a signature. */
+/* As it stands between the lines of KEY. */
+#define WORD "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+
+/* Who believes a text believes what it binds. */
+static void test_lines_bind_keys_to_places(void **state) {
+        RecordKeyring *keyring = parsed("record " WORD " urn:p fleet.example/l 2 4 rotated\nlog " LOG_1 "\nmin " ORIGIN " 7\nquorum none\nexpires 2026-11-20T00:00:00Z\n");
+
+        assert_int_equal(keyring->n_keys, 1);
+        assert_string_equal(keyring->keys[0].key.id, "SHA256:bbXpuKG6zhzdmnxq256TlqzFBzRl2f6OOg722cYNbU8");
+        assert_string_equal(keyring->keys[0].producer, "urn:p");
+        assert_string_equal(keyring->keys[0].origin, "fleet.example/l");
+        assert_true(keyring->keys[0].from_index == 2 && keyring->keys[0].until_index == 4);
+        assert_int_equal(keyring_find_log(keyring, ORIGIN)->min_index, 7);
+        assert_true(keyring->expires_usec == UINT64_C(1795132800000000)); /* date -u -d 2026-11-20 +%s */
+        (void) record_keyring_free(keyring);
+        keyring = parsed("record " WORD " p l\n");
+        assert_true(keyring->keys[0].from_index == 0 && keyring->keys[0].until_index == UINT64_MAX);
+        (void) record_keyring_free(keyring);
+}
+
 /* A witness of a later standard, here the name of one with 1,312 bytes of an ML-DSA-44 key (type 0x06, all but its first are zero). */
 static const char *later_witness(char line[static 2048]) {
         int n = sprintf(line, "witness w4 fleet.example/witness/w4+0123abcd+BgAA");
@@ -171,6 +191,17 @@ static void test_a_line_that_cannot_be_kept_spoils_the_keyring(void **state) {
                 "log " LOG_1 "\nwitness w1 " OWN "\nquorum none\n",  /* the key of the log, in whichever order */
                 "witness w1 " OWN "\nlog " LOG_1 "\nquorum none\n",
                 "witness w1 " OF_RECORDS "\nquorum none\n",          /* that of KEY, above */
+                "record " WORD " p l\n",                              /* KEY, bound and not */
+                "record " WORD " p\n",
+                "record " WORD "A p l\n",
+                "record KEY p l\n",
+                "min " ORIGIN " 1\n",                                 /* a log that is not named */
+                "log " LOG_1 "\nmin " ORIGIN " 1\nmin " ORIGIN " 2\nquorum none\n",
+                "expires soon\n",
+                "expires 2026-11-20T00:00:00Z\nexpires 2027-11-20T00:00:00Z\n",
+                "version 1\n",                                        /* of roots */
+                "root " WORD "\n",
+                "threshold 1\n",
                 "witness w1 w+0123abcd+\nquorum none\n",               /* no type */
                 "witness w1 w+0123abcd+Bg==\nquorum none\n",           /* no key */
                 "witness w1 w+0123abcd+BgAA=\nquorum none\n",
@@ -250,6 +281,7 @@ int main(void) {
                 cmocka_unit_test(test_a_key_in_a_text_may_sign_anything_and_remarks_say_nothing),
                 cmocka_unit_test(test_a_witness_may_have_a_url),
                 cmocka_unit_test(test_a_quorum_is_what_its_line_says),
+                cmocka_unit_test(test_lines_bind_keys_to_places),
                 cmocka_unit_test(test_a_witness_of_a_later_type_counts_for_nothing),
                 cmocka_unit_test(test_logs_or_a_quorum_want_a_proof),
                 cmocka_unit_test(test_a_line_that_cannot_be_kept_spoils_the_keyring),

@@ -305,12 +305,12 @@ static int drop_roots(void **state) {
 
 /* A keyring of three roots, two of which must sign; the first N do. */
 static void make_ring(unsigned version, const char *expires, unsigned n, char path[static 160]) {
-        const char *top = payloads.place.folder;
+        char keys[4][KEY_WORD_MAX];
         _cleanup_free_ char *draft = NULL, *ring = NULL, *why = NULL;
         size_t n_ring;
 
-        if (asprintf(&draft, "version %u\nexpires %s\nroot %s/root0.pub\nroot %s/root1.pub\nroot %s/root2.pub\nthreshold 2\nrecord %s.pub "
-                             PLACE_PRODUCER " " PLACE_ORIGIN "\n", version, expires, top, top, top, payloads.place.key) < 0)
+        if (asprintf(&draft, "version %u\nexpires %s\nroot %s\nroot %s\nroot %s\nthreshold 2\nrecord %s " PLACE_PRODUCER " " PLACE_ORIGIN "\n", version,
+                     expires, key_word(roots[0], keys[0]), key_word(roots[1], keys[1]), key_word(roots[2], keys[2]), key_word(payloads.key, keys[3])) < 0)
                 abort();
         assert_int_equal(record_ring_make(draft, strlen(draft), roots[0], &ring, &n_ring, &why), 0);
         for (unsigned i = 1; i < n; i++) {

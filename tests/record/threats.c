@@ -74,7 +74,7 @@ static void test_1(void **state) {
 }
 
 static void test_2(void **state) {
-        static const char other[] = "application/vnd.assay.keyring+json";
+        static const char other[] = "application/vnd.assay.keyring";
         uint8_t signature[KEY_SIGNATURE_MAX];
         const char *to[] = { "predicateType", "\"" RECORD_TYPE_SUMMARY "\"", NULL };
         RecordVerified verified;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/keys/keyring-document.h"
+#include "daemon/record/keys/ring.h"
 #include "daemon/record/keys/state.h"
 
 /*
@@ -13,56 +13,62 @@
 
 typedef struct Opening {
         Ring ring;
-        KeyringDocument document;
-        Roots anchor;       /* who must have signed */
-        uint64_t version;   /* of what the anchor stands in; 0: none */
-        Ring before;        /* what is remembered, if anything */
+        RecordKeyring *keyring; /* what it says */
+        RecordKeyring *anchor;  /* whose roots must have signed it; its version is 0 where it is no keyring, but roots alone */
+        Ring before;            /* what is remembered, if anything */
         bool is_remembered;
-        const char *wrong;
-        char text[KEYRING_WRONG_MAX]; /* room for one of no fixed words */
+        char wrong[KEYRING_WRONG_MAX];
 } Opening;
 
 static void opening_done(Opening *opening) {
         ring_done(&opening->ring);
         ring_done(&opening->before);
-        keyring_document_done(&opening->document);
-        roots_done(&opening->anchor);
+        (void) record_keyring_free(opening->keyring);
+        (void) record_keyring_free(opening->anchor);
 }
 
-static int refuse(Opening *opening, const char *wrong) {
-        opening->wrong = wrong;
-        return -EKEYREJECTED;
+static int refuse(Opening *opening, int error, const char *wrong) {
+        (void) snprintf(opening->wrong, sizeof(opening->wrong), "%s", wrong);
+        return error;
 }
 
-/* One that is signed by its own roots, whoever they are. */
-static int read_own(const char *text, size_t n, Ring *ring, KeyringDocument *document, const char **ret_wrong) {
+static const char few_own[] = "too few of its own roots have signed the keyring";
+
+/* A keyring that is believed, and signed by its own roots, whoever they are: these stand for the next one. */
+static int take_anchor(Opening *opening, const char *text, size_t n, Ring *ring) {
         int r;
 
-        r = ring_parse(text, n, ring, ret_wrong);
+        r = ring_parse(text, n, ring, opening->wrong);
         if (r == 0)
-                r = keyring_document_read(ring, document, ret_wrong);
+                r = ring_read(ring, &opening->anchor, opening->wrong);
         if (r == 0)
-                r = roots_have_signed(&document->roots, ring);
-        if (r == 0)
-                *ret_wrong = "too few of its own roots have signed the keyring";
+                r = ring_is_signed(ring, opening->anchor);
         return r < 0 ? r : r == 0 ? -EBADMSG : 0;
 }
 
-/* Who stands in a keyring that is believed stands for the next one. */
-static int take_anchor(Opening *opening, const char *text, size_t n, Ring *ring) {
-        _cleanup_(keyring_document_done) KeyringDocument document = {};
+/* A text that names roots, in lines or blocks, and a threshold, which is all of them where it is not said. */
+static int take_roots(Opening *opening, const char *text, size_t n) {
+        RecordKeyring *anchor;
         int r;
 
-        r = read_own(text, n, ring, &document, &opening->wrong);
+        r = keyring_read(text, n, &opening->anchor, opening->wrong);
         if (r < 0)
                 return r;
-        opening->version = document.keyring->version;
-        opening->anchor = document.roots;
-        document.roots = (Roots) {};
-        return 0;
+        anchor = opening->anchor;
+        for (size_t i = 0; i < anchor->n_keys && r == 0; i++) {
+                if (anchor->keys[i].producer[0])
+                        continue;
+                r = keyring_add_root(anchor, &anchor->keys[i].key);
+                anchor->keys[i].key = (PublicKey) {};
+        }
+        if (anchor->threshold == 0)
+                anchor->threshold = (unsigned) anchor->n_roots;
+        anchor->version = 0;
+        return r < 0 || anchor->n_roots == 0 || anchor->threshold > anchor->n_roots ? -EBADMSG : 0;
 }
 
 static int find_anchor(Opening *opening, const RecordState *state, const char *roots) {
+        _cleanup_(ring_done) Ring given = {};
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
@@ -71,51 +77,36 @@ static int find_anchor(Opening *opening, const RecordState *state, const char *r
         if (r == 0) {
                 opening->is_remembered = true;
                 r = take_anchor(opening, text, n, &opening->before);
-                if (r == -EBADMSG)
-                        opening->wrong = "the keyring that was kept is damaged";
-                return r == -EBADMSG ? -ENOKEY : r;
+                return r == -EBADMSG ? refuse(opening, -ENOKEY, "the keyring that was kept is damaged, or of an earlier version of this program") : r;
         }
         if (r != -ENOENT)
                 return r;
-        if (!roots) {
-                opening->wrong = "nobody vouches for the keyring: give its roots with --root";
-                return -ENOKEY;
-        }
+        if (!roots)
+                return refuse(opening, -ENOKEY, "nobody vouches for the keyring: give its roots with --root");
         r = whole_file_drain(roots, KEYRING_FILE_MAX, &text, &n);
-        if (r < 0) {
-                opening->wrong = "the roots cannot be read";
-                return r == -ENOMEM ? r : -ENOKEY;
-        }
-        if (n > 0 && text[0] == '{') {
-                _cleanup_(ring_done) Ring ring = {};
-
-                r = take_anchor(opening, text, n, &ring);
-        } else
-                r = roots_parse(&opening->anchor, text, n);
-        if (r == -EBADMSG || r == -E2BIG) {
-                opening->wrong = "the roots are no public keys, or too few for their threshold";
-                return -ENOKEY;
-        }
-        return r;
+        if (r < 0)
+                return r == -ENOMEM ? r : refuse(opening, -ENOKEY, "the roots cannot be read");
+        r = n > 0 && text[0] == '{' ? take_anchor(opening, text, n, &given) : take_roots(opening, text, n);
+        return r == -EBADMSG || r == -E2BIG ? refuse(opening, -ENOKEY, "the roots are no public keys, or too few for their threshold") : r;
 }
 
 /* The signatures of those known before come first: nothing of the payload is read until they hold. */
 static int check_ring(Opening *opening) {
         int r;
 
-        r = roots_have_signed(&opening->anchor, &opening->ring);
+        r = ring_is_signed(&opening->ring, opening->anchor);
         if (r == 0)
-                return refuse(opening, "too few of the known roots have signed the keyring");
+                return refuse(opening, -EKEYREJECTED, "too few of the known roots have signed the keyring");
         if (r > 0)
-                r = keyring_document_read(&opening->ring, &opening->document, &opening->wrong);
+                r = ring_read(&opening->ring, &opening->keyring, opening->wrong);
         if (r == 0)
-                r = roots_have_signed(&opening->document.roots, &opening->ring);
-        if (r == -EBADMSG)
+                r = ring_is_signed(&opening->ring, opening->keyring);
+        if (r == -EBADMSG || r == -E2BIG)
                 return -EKEYREJECTED;
         if (r <= 0)
-                return r < 0 ? r : refuse(opening, "too few of its own roots have signed the keyring");
-        if (opening->document.keyring->version < opening->version)
-                return refuse(opening, "a newer keyring has been seen before");
+                return r < 0 ? r : refuse(opening, -EKEYREJECTED, few_own);
+        if (opening->keyring->version < opening->anchor->version)
+                return refuse(opening, -EKEYREJECTED, "a newer keyring has been seen before");
         return 0;
 }
 
@@ -126,7 +117,7 @@ static bool is_same(const Ring *a, const Ring *b) {
 static int open_ring(Opening *opening, const char *text, size_t n, const char *roots, RecordState *state) {
         int r;
 
-        r = ring_parse(text, n, &opening->ring, &opening->wrong);
+        r = ring_parse(text, n, &opening->ring, opening->wrong);
         if (r == -EBADMSG)
                 return roots || state ? -EKEYREJECTED : r;
         if (r == 0)
@@ -135,13 +126,13 @@ static int open_ring(Opening *opening, const char *text, size_t n, const char *r
                 r = check_ring(opening);
         if (r < 0 || !state)
                 return r;
-        if (opening->is_remembered && opening->document.keyring->version == opening->version)
-                return is_same(&opening->ring, &opening->before) ? 0 : refuse(opening, "another keyring of the same version has been seen before");
+        if (opening->is_remembered && opening->keyring->version == opening->anchor->version)
+                return is_same(&opening->ring, &opening->before) ? 0 : refuse(opening, -EKEYREJECTED, "another keyring of the same version has been seen before");
         return state_write_keyring(state, text, n);
 }
 
 /* A text is believed by whoever names it; where roots are known it must not take the place of what they sign. */
-static int open_text(Opening *opening, const char *text, size_t n, const char *roots, const RecordState *state, RecordKeyring **ret) {
+static int open_text(Opening *opening, const char *text, size_t n, const char *roots, const RecordState *state) {
         _cleanup_free_ char *kept = NULL;
         size_t n_kept;
         int r;
@@ -150,11 +141,8 @@ static int open_text(Opening *opening, const char *text, size_t n, const char *r
         if (r != -ENOENT && r < 0)
                 return r;
         if (roots || r == 0)
-                return refuse(opening, "no root has signed the keyring");
-        r = keyring_parse(text, n, ret, opening->text);
-        if (r == -EBADMSG)
-                opening->wrong = opening->text;
-        return r;
+                return refuse(opening, -EKEYREJECTED, "no root has signed the keyring");
+        return keyring_parse(text, n, &opening->keyring, opening->wrong);
 }
 
 int record_keyring_open(const char *path, const char *roots, RecordState *state, RecordKeyring **ret, char **ret_why) {
@@ -166,15 +154,12 @@ int record_keyring_open(const char *path, const char *roots, RecordState *state,
         assert(path && ret && ret_why);
 
         r = whole_file_drain(path, KEYRING_FILE_MAX, &text, &n);
-        if (r == 0 && n > 0 && text[0] == '{') {
-                r = open_ring(&opening, text, n, roots, state);
-                if (r == 0)
-                        *ret = TAKE_PTR(opening.document.keyring);
-        } else if (r == 0)
-                r = open_text(&opening, text, n, roots, state, ret);
+        if (r == 0)
+                r = n > 0 && text[0] == '{' ? open_ring(&opening, text, n, roots, state) : open_text(&opening, text, n, roots, state);
         if (r < 0) {
-                *ret_why = strdup(opening.wrong ?: strerror(-r));
+                *ret_why = strdup(opening.wrong[0] ? opening.wrong : strerror(-r));
                 return *ret_why ? r : -ENOMEM;
         }
+        *ret = TAKE_PTR(opening.keyring);
         return 0;
 }

@@ -2,10 +2,6 @@
 #include "daemon/record/keys/keyring.h"
 
 #include <assert.h>
-#include <limits.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,17 +21,35 @@ static void *list_grow(void *list, size_t n, size_t size) {
         return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * size);
 }
 
+static bool is_bound(const KeyringKey *entry) {
+        return entry->producer[0] || entry->origin[0];
+}
+
 int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry) {
-        bool is_there = keyring_find(keyring, entry->key.id), is_full = keyring->n_keys >= KEYRING_KEYS_MAX;
+        const KeyringKey *there = keyring_find(keyring, entry->key.id);
+        bool is_full = keyring->n_keys >= KEYRING_KEYS_MAX;
         KeyringKey *keys;
 
-        keys = is_there || is_full ? NULL : list_grow(keyring->keys, keyring->n_keys, sizeof(KeyringKey));
+        keys = there || is_full ? NULL : list_grow(keyring->keys, keyring->n_keys, sizeof(KeyringKey));
         if (!keys) {
                 public_key_done(&entry->key);
-                return is_there ? 0 : is_full ? -E2BIG : -ENOMEM;
+                return there ? is_bound(there) || is_bound(entry) ? -EBADMSG : 0 : is_full ? -E2BIG : -ENOMEM;
         }
         keys[keyring->n_keys++] = *entry;
         keyring->keys = keys;
+        return 0;
+}
+
+int keyring_add_root(RecordKeyring *keyring, PublicKey *root) {
+        bool is_there = keyring->n_roots == KEYRING_ROOTS_MAX;
+
+        for (size_t i = 0; i < keyring->n_roots; i++)
+                is_there = is_there || strcmp(keyring->roots[i].id, root->id) == 0;
+        if (is_there) {
+                public_key_done(root);
+                return -EBADMSG;
+        }
+        keyring->roots[keyring->n_roots++] = *root;
         return 0;
 }
 
@@ -111,81 +125,17 @@ int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold) {
         return 0;
 }
 
-static int keyring_add(RecordKeyring *keyring, EVP_PKEY *pkey) {
-        KeyringKey entry = { .until_index = UINT64_MAX };
-        int r;
-
-        r = public_key_init(&entry.key, pkey);
-        return r < 0 ? r : keyring_add_key(keyring, &entry);
-}
-
-/* One block, 1; 0 where there is none any more. */
-static int keyring_read_block(RecordKeyring *keyring, BIO *bio) {
-        char *name = NULL, *header = NULL;
-        EVP_PKEY *pkey = NULL;
-        uint8_t *data = NULL;
-        const uint8_t *der;
-        long n;
-        int r;
-
-        if (PEM_read_bio(bio, &name, &header, &data, &n) != 1)
-                return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE ? 0 : -EBADMSG;
-        der = data;
-        if (strcmp(name, PEM_STRING_PUBLIC) == 0)
-                pkey = d2i_PUBKEY(NULL, &der, n);
-        r = pkey && der == data + n ? keyring_add(keyring, TAKE_PTR(pkey)) : -EBADMSG;
-        EVP_PKEY_free(pkey);
-        OPENSSL_free(name);
-        OPENSSL_free(header);
-        OPENSSL_free(data);
-        return r < 0 ? r : 1;
-}
-
-/*
- * Reads every PEM block. One that is no public key of ours spoils the file: a key skipped is trust lost
- * unnoticed.
- */
-static int keyring_read_blocks(RecordKeyring *keyring, BIO *bio) {
-        int r;
-
-        do
-                r = keyring_read_block(keyring, bio);
-        while (r > 0);
-        return r;
-}
-
-int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[static KEYRING_WRONG_MAX]) {
+int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
-        BIO *bio;
         int r;
 
-        if (n > KEYRING_FILE_MAX)
-                return -E2BIG;
-        keyring = keyring_new();
-        bio = BIO_new_mem_buf(text, (int) n);
-        if (!keyring || !bio) {
-                (void) BIO_free(bio);
-                return -ENOMEM;
-        }
-
-        ERR_clear_error();
-        r = keyring_read_blocks(keyring, bio);
-        ERR_clear_error();
-        (void) BIO_free(bio);
-        (void) snprintf(wrong, KEYRING_WRONG_MAX, "a PEM block is no public key, Ed25519 or P-256");
-        if (r == 0)
-                r = keyring_read_lines(keyring, text, n, wrong);
-        if (r == 0 && keyring_check_witnesses(keyring) < 0) {
-                (void) snprintf(wrong, KEYRING_WRONG_MAX, "a witness has the key of a log, or of records: it would vouch for itself");
-                r = -EBADMSG;
-        }
-        if (r == 0 && keyring->n_keys + keyring->n_logs + keyring->n_witnesses == 0) {
-                (void) snprintf(wrong, KEYRING_WRONG_MAX, "it holds no public keys in PEM form");
-                r = -EBADMSG;
-        }
+        r = keyring_read(text, n, &keyring, ret_wrong);
         if (r < 0)
                 return r;
-
+        if (keyring->n_roots > 0 || keyring->version > 0 || keyring->threshold > 0) {
+                (void) snprintf(ret_wrong, KEYRING_WRONG_MAX, "it is for roots to sign, and none has: see assayctl keys ring");
+                return -EBADMSG;
+        }
         *ret = TAKE_PTR(keyring);
         return 0;
 }
@@ -216,6 +166,8 @@ RecordKeyring *record_keyring_free(RecordKeyring *keyring) {
                 return NULL;
         for (size_t i = 0; i < keyring->n_keys; i++)
                 public_key_done(&keyring->keys[i].key);
+        for (size_t i = 0; i < keyring->n_roots; i++)
+                public_key_done(&keyring->roots[i]);
         free(keyring->keys);
         free(keyring->logs);
         free(keyring);

@@ -4,13 +4,27 @@
 /*
  * Keyring
  *
- * Whose word counts: the keys of records, each bound to a producer, a log and the indices it may sign there, and the keys of logs and
- * witnesses. A text holds public keys in PEM form, which are bound to nothing, and beside them the lines of c2sp.org/tlog-policy:
+ * Whose word counts, as a text. Public keys in PEM form are bound to nothing; beside them stand the lines of c2sp.org/tlog-policy,
  *
  *     log VKEY [URL]
  *     witness NAME VKEY [URL]
  *     group NAME all|any|K NAME…
  *     quorum NAME|none|K           (K of all witnesses)
+ *
+ * and others of their kind, in which KEY is a SubjectPublicKeyInfo in base64, the inside of a PEM block in one word:
+ *
+ *     record KEY PRODUCER ORIGIN [FROM [UNTIL [REASON]]]   a key of records, and the indices that it may sign in that log
+ *     min ORIGIN INDEX                                     nothing before it counts; after its log
+ *     expires yyyy-mm-ddThh:mm:ssZ                         from then on nothing can be told
+ *
+ * A keyring that roots vouch for says who they are, how many of them it takes, and which of their keyrings it is; it binds each key. It is such a text in an
+ * envelope (ring.h), and nobody believes it without:
+ *
+ *     version N
+ *     threshold K                  of the roots
+ *     root KEY
+ *
+ * A key counts up to an index of its log, never by time; without UNTIL it still does.
  */
 
 #include "daemon/record/keys/key.h"
@@ -20,6 +34,7 @@
 #define KEYRING_FILE_MAX     (1u << 20)
 #define KEYRING_KEYS_MAX     1024
 #define KEYRING_LOGS_MAX     1024
+#define KEYRING_ROOTS_MAX    32
 #define KEYRING_PRODUCER_MAX 256
 #define KEYRING_URL_MAX      512
 
@@ -42,7 +57,7 @@ typedef struct KeyringWitness {
 } KeyringWitness;
 
 struct RecordKeyring {
-        uint64_t version;      /* 0: a text, which has none */
+        uint64_t version;      /* 0: roots have not signed it */
         uint64_t expires_usec; /* UINT64_MAX: never */
         size_t n_keys;
         KeyringKey *keys; /* each once */
@@ -51,6 +66,10 @@ struct RecordKeyring {
         size_t n_witnesses;
         KeyringWitness witnesses[CHECKPOINT_WITNESSES_MAX];
         Quorum quorum;
+        unsigned threshold; /* of the roots; 0: not said */
+        size_t n_roots;
+        PublicKey roots[KEYRING_ROOTS_MAX]; /* each once */
+        unsigned remark; /* the first line that begins with no word above and not with '#', which says nothing; 0: there is none */
 };
 
 /* The entry of the key that KEY_ID names, or NULL. A hint for where to look first: it proves nothing. */
@@ -62,10 +81,11 @@ bool keyring_policy(const RecordKeyring *keyring, const char *origin, Checkpoint
 
 RecordKeyring *keyring_new(void);
 /*
- * Adds and takes over ENTRY's key, also on failure: 0, also where the same key is there already; -E2BIG, -ENOMEM. Of logs and witnesses it
- * is -EBADMSG where a name or a key is there already.
+ * Adds and takes over ENTRY's key, also on failure: 0, also where the same key is there already and both are bound to nothing; -E2BIG, -ENOMEM.
+ * -EBADMSG: it is there bound otherwise; of roots, logs and witnesses, where a name or a key is there at all, or where there is no room.
  */
 int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry);
+int keyring_add_root(RecordKeyring *keyring, PublicKey *root);
 int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log);
 int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness);
 /* -EBADMSG: a witness has the key of a log or of records, so that whoever writes there would vouch for himself. */
@@ -77,7 +97,7 @@ int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
 
 #define KEYRING_WRONG_MAX 128 /* bytes of a sentence, with its zero */
 
-/* record_keyring_parse(), and where it says -EBADMSG what is wrong. */
-int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[static KEYRING_WRONG_MAX]);
-/* keyring-text.c: adds what the lines outside of PEM blocks say. -EBADMSG, and what is wrong. */
-int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n, char wrong[static KEYRING_WRONG_MAX]);
+/* keyring-text.c: what a text says, whoever believes it. -EBADMSG, and what is wrong; -E2BIG, -ENOMEM. */
+int keyring_read(const char *text, size_t n, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]);
+/* One that is believed by whoever names it, as record_keyring_parse(). -EBADMSG, and what is wrong: such a text, or one for roots to sign. */
+int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]);
