@@ -166,15 +166,17 @@ static void narrow(const VerifyPolicy *policy, const Location *where, const Reco
 
 int answer_part(const VerifyPolicy *policy, const Location *where, const Hint *hint, RecordStand *ret_stand, Answer *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
+        VerifyPolicy with_older = *policy; /* which clear nothing */
         RecordTrust trust;
         int r;
 
+        with_older.policy.takes_older_rules = true;
         *ret = (Answer) { .status = STATUS_CANNOT_TELL, .result = RESULT_INCONCLUSIVE, .record = hint->record };
         if (hint->record == UINT64_MAX) {
                 refuse_unscanned(ret, hint->reason);
                 return 0;
         }
-        r = verify_policy_fetch_verdict(policy, hint->record, &trust, &verified);
+        r = verify_policy_fetch_verdict(&with_older, hint->record, &trust, &verified);
         if (r != 0)
                 return r;
         if (trust != RECORD_VERIFIED)

@@ -38,12 +38,12 @@ typedef struct RecordStand {
         RecordNamed *named; /* by a roll-up, malloc'd */
 } RecordStand;
 
-/* Of a verdict with its payload, which was verified. -EBADMSG, -ENOMEM. */
+/* Of a verdict with its payload, which was verified. One that was signed under older rules stands for nothing but a failure. -EBADMSG, -ENOMEM. */
 int record_stand_of(const RecordVerified *verified, RecordStand *ret);
 void record_stand_done(RecordStand *stand);
 /*
  * Whether LATER, of the same subject, clears what FAILED: it is a pass of a plan whose stage looks at as much, or of the same plan, and where something failed it
- * had that step, which was not left out there and reached no less. Both were verified. -EBADMSG, -ENOMEM.
+ * had that step, which was not left out there and reached no less. Both were verified; what was signed under older rules clears nothing. -EBADMSG, -ENOMEM.
  */
 int record_clears(const RecordVerified *later, const RecordVerified *failed);
 /*

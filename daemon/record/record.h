@@ -490,6 +490,7 @@ typedef struct RecordVerified {
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */
+        bool is_older; /* a verdict that today's rules do not agree with, see takes_older_rules; the reason tells */
 } RecordVerified;
 
 /*
@@ -510,6 +511,7 @@ typedef struct RecordPolicy {
         uint64_t max_age_usec; /* 0: any. A failure does not age. */
         uint64_t now_usec;     /* 0: what the clock says */
         bool takes_old;        /* also what stands before the keyring's least index of a log: it does not count, and is there */
+        bool takes_older_rules; /* of one's own log: also verdicts that contradict themselves by rules of today, since an older program may have signed them */
         bool needs_proof;      /* that the record is in a log of the keyring, seen by its quorum of witnesses */
         const char *proof;     /* c2sp.org/tlog-proof@v1; NULL: none */
         size_t n_proof;
@@ -567,34 +569,7 @@ int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong);
 /* SHA-256 in hex: of an identity document it is what subjects are known by. -EIO */
 int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]);
 
-/* ---- memories that scans test region by region ---- */
-
-#define RECORD_RUN_BYTES    37
-
-/* Regions that were last tested in one scan. */
-typedef struct RecordKnownTest {
-        uint64_t usec; /* when it ended, CLOCK_REALTIME */
-        char run[RECORD_RUN_BYTES];
-        RegionSet regions;
-} RecordKnownTest;
-
-typedef struct RecordKnownRegions {
-        char serial[RECORD_SERIAL_BYTES]; /* of the chip; "": it has none that a record may have */
-        char step[64];
-        Partition partition;
-        unsigned position;    /* where the next scan begins */
-        uint64_t since_usec;  /* the first scan of them */
-        RegionSet occupied, failed, tested, unproven, altered, suspicious, joined, together;
-        char because[REGIONS_REASON_MAX];
-        size_t n_tests;
-        RecordKnownTest tests[REGIONS_MAX]; /* disjoint, none empty; together `tested`, which has all of `failed` */
-} RecordKnownRegions;
-
-struct json_t;
-/* What STATEMENT, the payload of a verified record, knows of the INDEX-th of its steps that tell regions; free() it. -ENOENT:
- * there are no more; -EBADMSG: what it tells cannot be; -ENOMEM. */
-int record_regions_read(const struct json_t *statement, size_t index, RecordKnownRegions **ret);
-
 #include "daemon/record/record-audit.h"
+#include "daemon/record/record-regions.h"
 #include "daemon/record/record-scrub.h"
 #include "daemon/record/record-stand.h"

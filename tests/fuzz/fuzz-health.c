@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any JSON as a verdict of a chip and as a roll-up, whether or not it fits a schema: it is refused, or becomes facts that can be judged and told in a line. What
- * was read of a chip is printed, read and printed again as the same text.
+ * Any JSON as a verdict of a chip and as a roll-up, whether or not it fits a schema: it becomes facts that can be judged and told in a line. What was
+ * read of a chip without a contradiction is printed, read and printed again as the same text.
  */
 
 #include <string.h>
@@ -45,9 +45,8 @@ static void try_again(const RecordHealth *chip) {
                 return;
         statement = json_loadb(text.text, text.n, JSON_REJECT_DUPLICATES, NULL);
         HOLDS(statement);
-        HOLDS(health_read(statement, RECORD_TYPE_HEALTH, &health, &wrong) == 0);
+        HOLDS(health_read(statement, RECORD_TYPE_HEALTH, &health) == 0 && !health.wrong.wrong[0] && health_agrees(&health, &wrong));
         HOLDS(judge_chip(chip, &wrong) == judge_chip(&health.chip, &wrong));
-        HOLDS(health_agrees(&health, &wrong));
         print(&again, &health.chip);
         HOLDS(again.n == text.n && memcmp(again.text, text.text, text.n) == 0);
 }
@@ -60,16 +59,13 @@ static void try_type(json_t *statement, const char *type) {
         Places places;
 
         (void) schema_fits(statement, type, &misfit);
-        if (health_read(statement, type, &health, &wrong) < 0) {
-                HOLDS(wrong.wrong[0]);
-                return;
-        }
-        HOLDS(statement_judge(statement, type, &judged, &wrong) == 0 || wrong.wrong[0]);
+        HOLDS(health_read(statement, type, &health) == 0);
+        HOLDS(statement_judge(statement, type, &judged, &wrong) == 0);
         HOLDS(reason_of(statement, type, &health, &reason) == 0);
         HOLDS(!health.is_rollup || reason_of_server(&health, judge_own(&health.scan), &own) == 0);
         if (places_of(&health, &places) == 0)
                 places_done(&places);
-        if (!health.is_rollup)
+        if (!health.is_rollup && !health.wrong.wrong[0])
                 try_again(&health.chip);
 }
 

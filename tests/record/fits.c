@@ -26,7 +26,7 @@ static const char *judge(const char *line, size_t n) {
         type = text_of(statement, "predicateType");
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || !schema_fits(statement, type, &schema_wrong))
                 return "schema";
-        return statement_judge(statement, type, &health, &judgement) == 0 ? "fits" : "judge";
+        return statement_judge(statement, type, &health, &judgement) == 0 && !judgement.wrong[0] ? "fits" : "judge";
 }
 
 int main(void) {

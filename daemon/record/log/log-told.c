@@ -35,7 +35,6 @@ int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {
         _cleanup_(record_told_done) RecordTold told = {};
         _cleanup_(envelope_done) Envelope envelope = {};
         _cleanup_health_ Health health = {};
-        Judgement judgement;
         const char *wrong;
         int r;
 
@@ -45,7 +44,7 @@ int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {
         if (r == 0)
                 r = envelope_read_payload(&envelope, &told.statement, &wrong);
         if (r == 0)
-                r = health_read(told.statement, entry->type, &health, &judgement);
+                r = health_read(told.statement, entry->type, &health);
         if (r == 0)
                 r = reason_of(told.statement, entry->type, &health, &told.reason);
         if (r < 0)

@@ -59,6 +59,8 @@ int record_clears(const RecordVerified *later, const RecordVerified *failed) {
         Places now = {}, before = {};
         int r;
 
+        if (later->is_older)
+                return 0;
         r = places_of_verified(later, &later_health, &now);
         if (r == 0)
                 r = places_of_verified(failed, &failed_health, &before);
@@ -89,6 +91,8 @@ static int take_later(Failed *failed, const RecordVerified *later) {
         Places now = {};
         int r;
 
+        if (later->is_older)
+                return 0;
         r = places_of_verified(later, &health, &now);
         if (r < 0)
                 return r;

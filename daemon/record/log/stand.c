@@ -67,7 +67,9 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         if (places.n_failed > 0)
                 (void) snprintf(stand.failed_step, sizeof(stand.failed_step), "%s", places.failed[0].step);
         places_done(&places);
-        r = health.is_rollup ? take_rollup(&health, &stand) : take_chip(&health, verified, &stand);
+        r = health.is_rollup && !verified->is_older ? take_rollup(&health, &stand) : take_chip(&health, verified, &stand);
+        if (verified->is_older && stand.result != RESULT_FAILED)
+                stand.result = RESULT_INCONCLUSIVE;
         if (r < 0) {
                 record_stand_done(&stand);
                 return r;

@@ -45,7 +45,7 @@ static void read_subject(Reading *reading, const json_t *predicate, RecordSubjec
         char *product = reading_take(reading, 1, RECORD_PRODUCT_BYTES), *serial = reading_take(reading, 1, RECORD_SERIAL_BYTES);
 
         if (*path && location_parse(path, &reading->subject, NULL, NULL) < 0)
-                REFUSE(reading, "%.80s is no location", path);
+                (void) REFUSE(reading, "%.80s is no location", path);
         if (serial)
                 identity_read(text_of(subject, "uri"), product, serial);
         *ret = (RecordSubject) { .where = reading->subject, .serial = serial, .product = product };
@@ -56,7 +56,7 @@ static Result read_result(Reading *reading, const json_t *predicate) {
         Result result = result_from_string(text_of(predicate, "result"));
 
         if (!reading_says(predicate, "status", "COMPLETE") && result != RESULT_INCONCLUSIVE)
-                REFUSE(reading, "status %s with result %s", text_of(predicate, "status"), text_of(predicate, "result"));
+                (void) REFUSE(reading, "status %s with result %s", text_of(predicate, "status"), text_of(predicate, "result"));
         return result;
 }
 
@@ -90,7 +90,7 @@ static void read_promises(Reading *reading, const json_t *coverage) {
 
                 promises[chip->n_promises] = (RecordPromise) { text_of(promise, "name"), json_number_value(reached), json_number_value(promised) };
                 if (!reading_is_double(reached) || !reading_is_double(promised))
-                        REFUSE(reading, "%.60s is no number that all readers know", text_of(promise, "name"));
+                        (void) REFUSE(reading, "%.60s is no number that all readers know", text_of(promise, "name"));
         }
         chip->promises = promises;
 }
@@ -120,12 +120,12 @@ static void read_named(Reading *reading, const json_t *predicate, size_t i, Reco
         named->result = result_from_string(text_of(notes, "result"));
         (void) snprintf(named->id, sizeof(named->id), "%s", id);
         if (location_parse(slot, &named->where, NULL, NULL) < 0)
-                REFUSE(reading, "%.60s is no location", slot);
+                (void) REFUSE(reading, "%.60s is no location", slot);
         if (named->index >= own || (named->index == own - 1 && !reading_says(json_object_get(predicate, "previous"), "sha256", id)))
-                REFUSE(reading, "the record of %.60s is none before this one", slot);
+                (void) REFUSE(reading, "the record of %.60s is none before this one", slot);
         for (size_t k = 0; k < i; k++)
                 if (all[k].index == named->index || strcmp(all[k].id, named->id) == 0)
-                        REFUSE(reading, "%.60s or its record is named twice", slot);
+                        (void) REFUSE(reading, "%.60s or its record is named twice", slot);
 }
 
 static void read_components(Reading *reading, const json_t *predicate) {
@@ -270,10 +270,10 @@ bool health_agrees(const Health *health, Judgement *wrong) {
 
 /* ---- all of it ---- */
 
-int health_read(json_t *statement, const char *predicate_type, Health *ret, Judgement *wrong) {
+int health_read(json_t *statement, const char *predicate_type, Health *ret) {
         const json_t *predicate = json_object_get(statement, "predicate");
         Health health = { .statement = json_incref(statement) };
-        Reading reading = { .health = &health, .wrong = wrong };
+        Reading reading = { .health = &health };
 
         run_read(predicate, &health.scan.run);
         (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0 ? read_rollup : read_chip)(&reading, predicate);
@@ -287,14 +287,13 @@ int health_read(json_t *statement, const char *predicate_type, Health *ret, Judg
 
 int health_read_verified(const RecordVerified *verified, Health *ret) {
         _cleanup_json_ json_t *statement = NULL;
-        Judgement judgement;
         const char *wrong;
         int r;
 
         if (!record_is_verdict(&verified->entry))
                 return -EBADMSG;
         r = json_read(verified->payload, verified->n_payload, &statement, &wrong);
-        return r < 0 ? r : health_read(statement, verified->entry.type, ret, &judgement);
+        return r < 0 ? r : health_read(statement, verified->entry.type, ret);
 }
 
 void health_done(Health *health) {

@@ -7,8 +7,8 @@
  * A verdict as facts again: the payload of a health record or of a roll-up becomes what the daemon had handed over. So there is one judge (judge.h), one
  * account of places (places.h) and one line of text (reason.h) for what is about to be signed and for what was.
  *
- * Reading refuses what a record says twice and differently, since facts say everything once: names of tests, results of measurements, a status beside its
- * result, reasons. This is where the members of `…health:v1` and `…health-summary:v1` are named; a later form has a reader of its own into the same facts.
+ * What a record says twice and differently facts cannot say, which say everything once: results of measurements, a status beside its result, reasons,
+ * names of tests. Of all but the last `wrong` says so, and the facts are what they are. This is where the members of `…health:v1` and `…health-summary:v1` are named; a later form has a reader of its own into the same facts.
  */
 
 #include <jansson.h>
@@ -33,17 +33,16 @@ typedef struct Health {
         size_t n_reaches;
         const Reach *reaches;
 
+        Judgement wrong;   /* "", or what contradicts itself before anything is judged */
         json_t *statement; /* a reference: texts are borrowed from it */
         Arena arena;
 } Health;
 
-/*
- * STATEMENT, of PREDICATE_TYPE, health or a roll-up, fits its schema; what comes back of any other must not be judged. -EBADMSG, and *WRONG says why; -ENOMEM.
- */
-int health_read(json_t *statement, const char *predicate_type, Health *ret, Judgement *wrong);
-/* The same of a verdict that was verified, from its payload. */
+/* STATEMENT, of PREDICATE_TYPE, health or a roll-up, fits its schema; what comes back of any other must not be judged. -ENOMEM. */
+int health_read(json_t *statement, const char *predicate_type, Health *ret);
+/* The same of a verdict that was verified, from its payload. -EBADMSG: it is none. */
 int health_read_verified(const RecordVerified *verified, Health *ret);
-/* Whether the lists of names in what was read are those of its steps. */
+/* Whether the lists of names beside the steps are theirs. */
 bool health_agrees(const Health *health, Judgement *wrong);
 void health_done(Health *health);
 #define _cleanup_health_ _cleanup_(health_done)

@@ -16,7 +16,7 @@
 #include "daemon/record/record.h"
 
 typedef struct Judgement {
-        char wrong[192]; /* why not */
+        char wrong[192]; /* "": nothing is */
 } Judgement;
 
 /* Says what is wrong, and returns false. */

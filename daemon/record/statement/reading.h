@@ -8,15 +8,14 @@
 #include "daemon/record/encode/json.h"
 #include "daemon/record/statement/health-read.h"
 
-/* The first error stays, and nothing is read after it. */
+/* Nothing is read after an error; the first contradiction is told, and what follows it is read. */
 typedef struct Reading {
         Health *health;
         Location subject;
-        Judgement *wrong;
-        int error;
+        int error; /* 0 or -ENOMEM */
 } Reading;
 
-#define REFUSE(reading, ...) (reading->error = reading->error ?: (judge_wrong(reading->wrong, __VA_ARGS__), -EBADMSG))
+#define REFUSE(reading, ...) ((reading)->health->wrong.wrong[0] ? false : judge_wrong(&(reading)->health->wrong, __VA_ARGS__))
 
 /* Zeros; NULL after an error. */
 void *reading_take(Reading *reading, size_t n, size_t size);

@@ -339,6 +339,17 @@ int reason_of_server(const Health *health, Result result, char **ret) {
         return take_line(&reason, ret);
 }
 
+int reason_of_older(const Health *health, const char *wrong, char **ret) {
+        const Location *where = health->is_rollup ? &health->scan.server.where : &health->chip.subject.where;
+        char subject[LOCATION_STRING_MAX];
+        _cleanup_printer_ Printer reason = {};
+
+        print_text(&reason, location_format(where, subject));
+        printer_text(&reason, ": signed under older rules: ");
+        print_text(&reason, wrong);
+        return take_line(&reason, ret);
+}
+
 /* ---- records that are no verdicts ---- */
 
 /* "https://example.com/us0: started, boot 0f3c…" */

@@ -106,6 +106,8 @@ int record_tests_all_regions(const RecordVerified *later, const RecordVerified *
         Reach pass, failed;
         int r;
 
+        if (later->is_older)
+                return 0;
         r = health_read_verified(later, &later_health);
         if (r == 0)
                 r = health_read_verified(regions, &health);

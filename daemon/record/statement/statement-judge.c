@@ -17,31 +17,32 @@ static bool judge_rotation(const json_t *predicate, Judgement *wrong) {
         return is_new || judge_wrong(wrong, "the key replaces itself");
 }
 
-static int judge_verdict(json_t *statement, const char *predicate_type, Health *ret, Judgement *wrong) {
-        Health health;
-        int r;
-
-        r = health_read(statement, predicate_type, &health, wrong);
-        if (r < 0)
-                return r;
-        if (!(health.is_rollup ? judge_server(&health.scan, wrong) : judge_chip(&health.chip, wrong)) || !health_agrees(&health, wrong)) {
-                health_done(&health);
-                return -EBADMSG;
-        }
-        *ret = health;
-        return 0;
+static bool judge_verdict(const Health *health, Judgement *wrong) {
+        if (health->wrong.wrong[0])
+                return judge_wrong(wrong, "%s", health->wrong.wrong);
+        if (!(health->is_rollup ? judge_server(&health->scan, wrong) : judge_chip(&health->chip, wrong)))
+                return false;
+        return health_agrees(health, wrong);
 }
 
-int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *wrong) {
+int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *ret_judgement) {
+        bool is_verdict = strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0 || strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0;
         const json_t *predicate = json_object_get(statement, "predicate");
         bool is_first = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index")) == 0;
+        int r;
 
         *ret = (Health) {};
-        if (is_first != (json_object_get(predicate, "previous") == NULL)) {
-                (void) judge_wrong(wrong, "the previous record is %s", is_first ? "named in the first" : "missing");
-                return -EBADMSG;
+        *ret_judgement = (Judgement) {};
+        if (is_verdict) {
+                r = health_read(statement, predicate_type, ret);
+                if (r < 0)
+                        return r;
         }
-        if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0 || strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
-                return judge_verdict(statement, predicate_type, ret, wrong);
-        return strcmp(predicate_type, RECORD_TYPE_ROTATION) != 0 || judge_rotation(predicate, wrong) ? 0 : -EBADMSG;
+        if (is_first != (json_object_get(predicate, "previous") == NULL))
+                (void) judge_wrong(ret_judgement, "the previous record is %s", is_first ? "named in the first" : "missing");
+        else if (is_verdict)
+                (void) judge_verdict(ret, ret_judgement);
+        else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
+                (void) judge_rotation(predicate, ret_judgement);
+        return 0;
 }

@@ -6,7 +6,7 @@
 #include "daemon/record/statement/health-read.h"
 
 /*
- * STATEMENT fits the schema of PREDICATE_TYPE. *RET: what it says where it is a verdict, else empty. -EBADMSG: it contradicts itself, and *WRONG says how;
- * -ENOMEM.
+ * STATEMENT fits the schema of PREDICATE_TYPE. *RET: what it says where it is a verdict, else empty; it is to be released. *RET_JUDGEMENT: how it contradicts
+ * itself. -ENOMEM.
  */
-int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *wrong);
+int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *ret_judgement);

@@ -43,7 +43,7 @@ uint64_t reading_time(Reading *reading, const json_t *object, const char *key) {
         uint64_t usec = 0;
 
         if (timestamp_parse(text_of(object, key), &usec) < 0)
-                REFUSE(reading, "%.40s is no time", key);
+                (void) REFUSE(reading, "%.40s is no time", key);
         return usec;
 }
 
@@ -88,10 +88,10 @@ static bool read_limit(Reading *reading, const json_t *value, const json_t *limi
         if (!json_is_number(value) || ret->limit_type < 0) {
                 holds = judge_other_limit(text_of(limit, "type"), value, bound);
                 if (holds < 0)
-                        REFUSE(reading, "%.40s: the limit of %.60s cannot be recomputed", step, ret->name);
+                        (void) REFUSE(reading, "%.40s: the limit of %.60s cannot be recomputed", step, ret->name);
                 decide(ret, holds > 0);
         } else if (!reading_is_double(bound))
-                REFUSE(reading, "%.40s: the limit of %.60s cannot be recomputed", step, ret->name);
+                (void) REFUSE(reading, "%.40s: the limit of %.60s cannot be recomputed", step, ret->name);
         return limit_holds(ret->limit_type, ret->value, ret->limit);
 }
 
@@ -102,7 +102,7 @@ static size_t read_measurement(Reading *reading, const json_t *from, const char 
         bool holds = true;
 
         if (json_is_number(value) && !reading_is_double(value))
-                REFUSE(reading, "%.40s: %.60s is no number that all readers know", step, text_of(from, "name"));
+                (void) REFUSE(reading, "%.40s: %.60s is no number that all readers know", step, text_of(from, "name"));
         for (size_t i = 0; i < MAX(n, 1u); i++) {
                 ret[i] = (RecordMeasurement) {
                         .name = text_of(from, "name"),
@@ -115,9 +115,9 @@ static size_t read_measurement(Reading *reading, const json_t *from, const char 
                         holds = false;
         }
         if (n == 0 && reading_says(from, "result", "PASSED"))
-                REFUSE(reading, "%.40s: %.60s is called PASSED without a limit", step, ret->name);
+                (void) REFUSE(reading, "%.40s: %.60s is called PASSED without a limit", step, ret->name);
         if (n > 0 && json_object_get(from, "result") && reading_says(from, "result", "PASSED") != holds)
-                REFUSE(reading, "%.40s: %.60s is called %s against its limit", step, ret->name, text_of(from, "result"));
+                (void) REFUSE(reading, "%.40s: %.60s is called %s against its limit", step, ret->name, text_of(from, "result"));
         if (n == 0 && reading_says(from, "result", "FAILED"))
                 decide(ret, false);
         return MAX(n, 1u);
@@ -260,7 +260,7 @@ static void read_step(Reading *reading, const json_t *from, RecordStep *ret) {
                 .regions = read_regions(reading, json_object_get(from, "regions")),
         };
         if (ret->verdict < 0)
-                REFUSE(reading, "%.40s: status %s with result %s", name, text_of(from, "status"), text_of(from, "result"));
+                (void) REFUSE(reading, "%.40s: status %s with result %s", name, text_of(from, "status"), text_of(from, "result"));
         read_measurements(reading, from, name, reason, ret);
         read_diagnoses(reading, json_object_get(from, "diagnoses"), ret);
 }
@@ -275,7 +275,7 @@ void read_steps(Reading *reading, const json_t *steps) {
 
                 for (size_t k = 0; k < chip->n_steps; k++)
                         if (reading_says(json_array_get(steps, k), "id", text_of(step, "id")))
-                                REFUSE(reading, "two steps are called %.60s", text_of(step, "name"));
+                                (void) REFUSE(reading, "two steps are called %.60s", text_of(step, "name"));
                 read_step(reading, step, &reading->health->steps[chip->n_steps]);
         }
 }

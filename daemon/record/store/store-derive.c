@@ -24,12 +24,11 @@ static bool has_regions(const Health *health) {
 int store_derive_signed(Store *store, const RecordEntry *entry, json_t *statement) {
         _cleanup_health_ Health health = {};
         Places places = {};
-        Judgement wrong;
         int r;
 
         if (!statement || !record_is_verdict(entry))
                 return store_derive(store, entry, NULL, false);
-        r = health_read(statement, entry->type, &health, &wrong);
+        r = health_read(statement, entry->type, &health);
         if (r == 0)
                 r = places_of(&health, &places);
         if (r == 0)

@@ -153,14 +153,17 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         subject = json_array_get(json_object_get(statement, "subject"), 0);
         r = statement_judge(statement, type, &health, &judgement);
         if (r < 0)
-                return r == -EBADMSG ? refuse(refusal, "the record contradicts itself: ", judgement.wrong) : r;
+                return r;
+        verified->is_older = judgement.wrong[0] && policy->takes_older_rules && health.statement;
+        if (judgement.wrong[0] && !verified->is_older)
+                return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
         r = check_signer(&evidence->key->key, type, subject, refusal);
         if (r == 0)
                 r = take_entry(predicate, type, verified, refusal);
         if (r == 0)
                 r = policy_check(policy, evidence, statement, verified, refusal);
         if (r == 0)
-                r = reason_of(statement, type, &health, &verified->reason);
+                r = verified->is_older ? reason_of_older(&health, judgement.wrong, &verified->reason) : reason_of(statement, type, &health, &verified->reason);
         if (r < 0)
                 return r;
         v->statement = TAKE_PTR(statement);
