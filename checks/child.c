@@ -156,11 +156,12 @@ static void suspect_device(Step *step, const Unit *unit, int error) {
         if (unit->chip < 0)
                 return;
         if (device_silence(step_device(step)) == -ETIMEDOUT)
-                (void) step_finding(step, &verdict, "device-hang", NULL, NULL,
+                (void) step_finding(step, &verdict, "device-hang", NULL,
+                                    &(Evidence) { .decided = { "device_answers_of_others", CONTROL_ANSWERS, CONTROL_ANSWERS - 1 } },
                                     "no answer in %g s, in which other chips of the server answered %u times",
                                     request->plan->deadline_sec * request->deadline_scale, CONTROL_ANSWERS);
         if (error == -EPROTO)
-                (void) step_finding(step, &verdict, "device-garbled", NULL, NULL,
+                (void) step_finding(step, &verdict, "device-garbled", NULL, &(Evidence) { .decided = { "device_answers_garbled", 1, 0 } },
                                     "an answer that no device may give");
 }
 

@@ -13,6 +13,7 @@
 
 #include "checks/catalogue.h"
 #include "checks/check.h"
+#include "checks/measurements.h"
 #include "checks/plan.h"
 
 static const char *type_word(YamlType type) {
@@ -117,13 +118,41 @@ static json_t *describe_codes(const Check *check) {
         return list;
 }
 
+static const char *const limit_words[_LIMIT_TYPE_MAX] = {
+        [LIMIT_NONE]                  = "no limit",
+        [LIMIT_EQUAL]                 = "exactly",
+        [LIMIT_LESS_THAN_OR_EQUAL]    = "at most",
+        [LIMIT_GREATER_THAN_OR_EQUAL] = "at least",
+};
+
+static json_t *describe_measurement(const MeasurementRow *row) {
+        static const char *const said[_MEASUREMENT_DUTY_MAX] = { [MEASUREMENT_EACH] = "each", [MEASUREMENT_ASKED] = "asked", [MEASUREMENT_BEYOND] = "beyond" };
+        bool is_constant = row->limit_type != LIMIT_NONE && !isnan(row->limit);
+
+        return json_pack("{ss, ss, ss, so*, ss*, ss, ss, ss*}", "name", row->name, "unit", row->unit, "limit", limit_words[row->limit_type], "value",
+                         is_constant ? json_real(row->limit) : NULL, "beyond", row->limit_type == LIMIT_NONE ? NULL : severity_to_string(row->beyond),
+                         "said", said[row->duty], "why", row->why, "unlimited", row->unlimited);
+}
+
+/* Of CHECK, or of the worker, whose word is "device". */
+static json_t *describe_measurements(const char *check) {
+        json_t *list = json_array();
+        const MeasurementRow *row;
+
+        for (size_t i = 0; (row = measurement_at(i)); i++)
+                if (strcmp(row->check, check) == 0)
+                        (void) json_array_append_new(list, describe_measurement(row));
+        return list;
+}
+
 static json_t *describe(const Check *check) {
-        return json_pack("{ss, ss, ss, ss, sb, ss?, ss?, si, so, so}", "name", check->name, "summary",
+        return json_pack("{ss, ss, ss, ss, sb, ss?, ss?, si, so, so, so}", "name", check->name, "summary",
                          check->summary, "unit", check->unit == LOCATION_CHIP ? "chip" : "server",
                          "disturbs", disturbs_to_string(check->disturbs), "disturbs_less",
                          check->disturbs_with != NULL, "reads", check->reads, "skips",
                          check->skips, "deadline_sec", (int) check->deadline_sec, "codes",
-                         describe_codes(check), "parameters", describe_parameters(check->name));
+                         describe_codes(check), "parameters", describe_parameters(check->name), "measurements",
+                         describe_measurements(check->name));
 }
 
 /* ---- for people ---- */
@@ -159,6 +188,19 @@ static void print_parameter(FILE *file, int indent, const json_t *parameter) {
                 print_parameter(file, indent + 4, item);
 }
 
+static void print_measurements(FILE *file, const json_t *list) {
+        const json_t *item;
+        size_t i;
+
+        fputs("    measurements\n", file);
+        json_array_foreach(list, i, item) {
+                fprintf(file, "      %s %s: %s", text_of(item, "name"), text_of(item, "unit"), text_of(item, "limit"));
+                print_scalar(file, " ", json_object_get(item, "value"));
+                fprintf(file, "%s%s; %s%s%s\n", text_of(item, "beyond")[0] ? ", else " : "", text_of(item, "beyond"), text_of(item, "why"),
+                        text_of(item, "unlimited")[0] ? "; without a limit: " : "", text_of(item, "unlimited"));
+        }
+}
+
 static void print_check(FILE *file, const json_t *check) {
         const json_t *item;
         size_t i;
@@ -180,10 +222,11 @@ static void print_check(FILE *file, const json_t *check) {
                 fputs("    parameters\n", file);
         json_array_foreach(json_object_get(check, "parameters"), i, item)
                 print_parameter(file, 6, item);
+        print_measurements(file, json_object_get(check, "measurements"));
 }
 
 int describe_checks(FILE *file, bool json) {
-        json_t *list = json_array(), *root = json_pack("{so}", "checks", list), *check;
+        json_t *list = json_array(), *root = json_pack("{so, so}", "checks", list, "measurements", describe_measurements("device")), *check;
         size_t i;
 
         for (i = 0; check_at(i); i++)
@@ -196,9 +239,12 @@ int describe_checks(FILE *file, bool json) {
         if (json) {
                 (void) json_dumpf(root, file, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
                 fputc('\n', file);
-        } else
+        } else {
                 json_array_foreach(list, i, check)
                         print_check(file, check);
+                fputs("any check\n", file);
+                print_measurements(file, json_object_get(root, "measurements"));
+        }
 
         json_decref(root);
         return ferror(file) ? -EIO : 0;

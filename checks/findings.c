@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "checks/measurements.h"
 
 static const char *copy(const char *text, bool *ok) {
         const char *copied = text ? strdup(text) : NULL;
@@ -146,12 +147,36 @@ Verdict findings_verdict(const Findings *findings) {
         return verdict;
 }
 
-void findings_write(const Findings *findings, const char *step_id, unsigned runs, Outlet *outlet) {
+void finding_write(const Finding *finding, const char *step_id, Outlet *outlet) {
+        const Decided *decided = &finding->evidence.decided;
+        const MeasurementRow *row = decided->measurement ? measurement_named(decided->measurement) : NULL;
+        Finding told = *finding;
+
+        told.evidence.decided = (Decided) {};
+        if (row)
+                outlet_write(outlet, stream_measurement(step_id, &(Measurement) { .name = row->name, .value = decided->value, .unit = row->unit,
+                                                                                  .limit_type = row->limit_type, .limit = decided->limit,
+                                                                                  .where = finding->where }));
+        outlet_write(outlet, stream_finding(step_id, &told));
+}
+
+static bool is_decided_before(const Findings *findings, size_t index) {
+        const char *name = findings->items[index].finding.evidence.decided.measurement;
+
+        for (size_t i = 0; name && i < index; i++)
+                if (findings->items[i].finding.evidence.decided.measurement == name)
+                        return true;
+        return false;
+}
+
+void findings_write(const Findings *findings, const char *step_id, unsigned runs, bool once, Outlet *outlet) {
         for (size_t i = 0; i < findings->n; i++) {
                 Finding finding = findings->items[i].finding;
 
                 finding.runs += runs - findings->items[i].n_runs;
-                outlet_write(outlet, stream_finding(step_id, &finding));
+                if (once && is_decided_before(findings, i))
+                        finding.evidence.decided = (Decided) {};
+                finding_write(&finding, step_id, outlet);
         }
 }
 

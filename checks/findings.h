@@ -36,6 +36,8 @@ void findings_keep(Findings *findings, bool (*is_kept)(const Finding *finding));
 void findings_settle(Findings *findings);
 /* The worst severity of all. */
 Verdict findings_verdict(const Findings *findings);
-/* Each as k of RUNS. */
-void findings_write(const Findings *findings, const char *step_id, unsigned runs, Outlet *outlet);
+/* With what it follows from, as a measurement before it. */
+void finding_write(const Finding *finding, const char *step_id, Outlet *outlet);
+/* Each as k of RUNS. ONCE: of those that follow from values of one name the first alone says its own, for all are of one chip. */
+void findings_write(const Findings *findings, const char *step_id, unsigned runs, bool once, Outlet *outlet);
 void findings_clear(Findings *findings);

@@ -18,9 +18,11 @@
 #include <sys/random.h>
 
 #include "checks/catalogue.h"
+#include "checks/measurements.h"
 #include "checks/monotonic.h"
 
-#define NAME_MAX_BYTES 128 /* of a measurement or a unit of measure */
+#define NAME_MAX_BYTES   128 /* of a measurement or a unit of measure */
+#define MEASUREMENTS_MAX (STREAM_MEASUREMENTS_MAX - STREAM_FINDINGS_MAX) /* the worker makes one more of each finding */
 
 struct Step {
         StepSettings settings;
@@ -197,8 +199,8 @@ static bool name_is_valid(const char *name) {
 static int write_measurement(Step *step, const Measurement *measurement) {
         if (!name_is_valid(measurement->name) || strlen(measurement->unit) >= NAME_MAX_BYTES)
                 return step_error(step, -EINVAL, "measurement \"%s\" has no valid name", measurement->name);
-        if (++step->n_measurements > STREAM_MEASUREMENTS_MAX)
-                return step_error(step, -E2BIG, "more than %d measurements", STREAM_MEASUREMENTS_MAX);
+        if (++step->n_measurements > MEASUREMENTS_MAX)
+                return step_error(step, -E2BIG, "more than %d measurements", MEASUREMENTS_MAX);
 
         return step_write(step, stream_measurement(step->id, measurement));
 }
@@ -287,6 +289,9 @@ static int write_finding(Step *step, const CatalogueEntry *entry, Finding *findi
                 finding->evidence.has_count = false;
         if (!isfinite(finding->evidence.confidence))
                 finding->evidence.has_confidence = false;
+        assert(!finding->evidence.decided.measurement || measurement_named(finding->evidence.decided.measurement));
+        if (!isfinite(finding->evidence.decided.value) || !isfinite(finding->evidence.decided.limit))
+                finding->evidence.decided = (Decided) {};
 
         /* The last place is kept for what the worker itself may have to add (device-hang). */
         if (++step->n_findings >= STREAM_FINDINGS_MAX)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "checks/measurements.h"
 #include "checks/stream-state.h"
 
 #define REPETITIONS_MAX 1000000
@@ -80,6 +81,21 @@ static int read_repetition(StreamReader *reader, const json_t *object, unsigned 
         return 0;
 }
 
+/* The name is that of the table, which outlives the line. */
+static int read_decided(StreamReader *reader, const json_t *content, Decided *ret) {
+        const json_t *value = json_object_get(content, "value"), *limit = json_object_get(content, "limit");
+        const char *name = stream_text_if(content, "decided");
+        const MeasurementRow *row = name ? measurement_named(name) : NULL;
+
+        if (!name)
+                return 0;
+        if (!row || row->limit_type == LIMIT_NONE || !value || !limit)
+                return stream_refuse(reader, "a finding that follows from no value with a limit");
+
+        *ret = (Decided) { row->name, json_number_value(value), json_number_value(limit) };
+        return 0;
+}
+
 static int read_evidence(StreamReader *reader, const json_t *content, Finding *finding) {
         const json_t *count = json_object_get(content, "count"), *confidence = json_object_get(content, "confidence");
         Location far_end;
@@ -101,7 +117,8 @@ static int read_evidence(StreamReader *reader, const json_t *content, Finding *f
         if (finding->evidence.far_end && location_parse(finding->evidence.far_end, &far_end, NULL, NULL) < 0)
                 return stream_refuse(reader, "'far_end' is no location");
 
-        return read_repetition(reader, content, &finding->reproduced, &finding->runs);
+        return read_decided(reader, content, &finding->evidence.decided) ?:
+               read_repetition(reader, content, &finding->reproduced, &finding->runs);
 }
 
 /* Those who leave it out mean what the code and the part say. */

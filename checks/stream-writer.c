@@ -291,6 +291,11 @@ static void put_evidence(JsonText *json, const Evidence *evidence) {
                 json_put_double(json, "count", evidence->count);
         if (evidence->has_confidence)
                 json_put_double(json, "confidence", evidence->confidence);
+        if (evidence->decided.measurement) {
+                put_string(json, "decided", evidence->decided.measurement);
+                json_put_double(json, "value", evidence->decided.value);
+                json_put_double(json, "limit", evidence->decided.limit);
+        }
 }
 
 char *stream_finding(const char *step_id, const Finding *finding) {

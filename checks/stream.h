@@ -18,7 +18,8 @@
  *  - A value that sums up others says so in the metadata of its measurement: {"statistic":"p99","count":4096}.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
  *      assay-evidence  {"code","location","action", of Evidence what is known,"reproduced","runs"}   after its diagnosis; without
- *                      an action, which older workers leave out, it is that of the code and the part
+ *                      an action, which older workers leave out, it is that of the code and the part. In a child's lines also
+ *                      {"decided","value","limit"}: the worker makes a measurement of it before the diagnosis
  *      assay-particulars {"location","assemblies","softwareInfos","readings"}   what a chip, or its server, tells of itself (particulars.h), in the
  *                      first step that begins there; texts and numbers are what devices said, and count for no verdict
  *      assay-part      {"part","verdict","reason"}   a server step is done with one chip; reason only where it was not judged, and may be left out
@@ -48,7 +49,7 @@
 #define STREAM_DEPTH_MAX        16
 #define STREAM_STEPS_MAX        8192    /* per stream: 64 chips × 64 steps and room */
 #define STREAM_FINDINGS_MAX     256     /* per step; a check that finds more says how many more */
-#define STREAM_MEASUREMENTS_MAX 512     /* per step */
+#define STREAM_MEASUREMENTS_MAX 768     /* per step: 512 that it says itself, and one for each finding */
 #define STREAM_STEP_NAME_MAX    64      /* with the final zero; of measurements that are promised, too */
 #define STREAM_PROMISES_MAX     32      /* of a plan */
 #define STREAM_ESCAPES_MAX      256     /* of a plan */
@@ -65,6 +66,12 @@ typedef struct Measurement {
         Series series;
 } Measurement;
 
+/* The value, beyond its limit, that a finding follows from: a measurement at its place, of measurements.h, which has unit and type of limit. */
+typedef struct Decided {
+        const char *measurement; /* of static storage; NULL: a measurement of the step itself says it */
+        double value, limit;     /* finite */
+} Decided;
+
 /* What a finding rests on. Only what has_… says is meant; strings may be NULL. */
 typedef struct Evidence {
         const char *address;  /* of the first difference, as the part names it */
@@ -76,6 +83,7 @@ typedef struct Evidence {
         const char *far_end;     /* links: the port at the other end, as a location */
         const char *replaceable; /* the unit to replace: "tray 3", "cable …"; NULL: the worker fills in the chip's tray */
         unsigned seen, tried;    /* by the check itself: k of n; 0 of 0: it saw it and did not try again */
+        Decided decided;
 } Evidence;
 
 typedef struct Finding {

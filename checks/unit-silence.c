@@ -49,11 +49,12 @@ static void tell_hanging(Step *step, const StepServer *server, const SilentChips
                 Location where = chip_of(server, chip);
 
                 if (chips->hanging >> chip & 1)
-                        (void) step_finding(step, verdict, "device-hang", &where, NULL,
+                        (void) step_finding(step, verdict, "device-hang", &where,
+                                            &(Evidence) { .decided = { "device_answers_of_others", CONTROL_ANSWERS, CONTROL_ANSWERS - 1 } },
                                             "it fell silent in this step, and was silent again while it was asked %u times more and others answered each time",
                                             CONTROL_ANSWERS);
                 if (chips->again >> chip & 1)
-                        (void) step_finding(step, verdict, "device-hang", &where, NULL,
+                        (void) step_finding(step, verdict, "device-hang", &where, &(Evidence) { .decided = { "device_runs_silent", 2, 1 } },
                                             "it is silent at times: in two runs, in which others answered each time, though not while it was asked %u times more behind each",
                                             CONTROL_ANSWERS);
         }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/device-control.h"
+
 const char *unit_step_id(const Unit *unit, char id[static UNIT_STEP_ID_MAX]) {
         (void) snprintf(id, UNIT_STEP_ID_MAX, "%s:%s", unit->name, unit_step(unit)->name);
         return id;
@@ -139,7 +141,7 @@ static void end_step(Unit *unit, StepEnd end) {
         end.device_nsec += unit->withdrawn_nsec;
         findings_settle(&unit->findings);
         leave_either_open(unit);
-        findings_write(&unit->findings, unit_step_id(unit, id), end.runs, outlet_of(unit));
+        findings_write(&unit->findings, unit_step_id(unit, id), end.runs, unit->chip >= 0, outlet_of(unit));
         outlet_write(outlet_of(unit), stream_step_end(id, &end));
         account_for(unit, end.verdict);
 
@@ -274,9 +276,10 @@ void unit_give_up(Unit *unit, const char *message) {
         }
 }
 
-static int add_suspicion(Unit *unit, const char *code, const char *message) {
+static int add_suspicion(Unit *unit, const char *code, Decided decided, const char *message) {
         Finding finding = {
-                .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message, .reproduced = 1, .runs = 1
+                .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message, .evidence = { .decided = decided },
+                .reproduced = 1, .runs = 1,
         };
 
         return findings_add(&unit->findings, &finding, 1);
@@ -286,9 +289,9 @@ void unit_refuse(Unit *unit, int error, const char *message) {
         if (!unit->open)
                 begin(unit);
         if (unit->chip >= 0 && error == -ETIMEDOUT && unit->scan->servers[unit->server].inventory.chips[unit->chip].hangs)
-                (void) add_suspicion(unit, "device-hang", message);
+                (void) add_suspicion(unit, "device-hang", (Decided) { "device_answers_of_others", CONTROL_ANSWERS, CONTROL_ANSWERS - 1 }, message);
         if (unit->chip >= 0 && error == -EPROTO && unit_is_garbled(unit))
-                (void) add_suspicion(unit, "device-garbled", message);
+                (void) add_suspicion(unit, "device-garbled", (Decided) { "device_answers_garbled", 1, 0 }, message);
         end_in_error(unit, step_reason(error), message);
 }
 

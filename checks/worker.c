@@ -283,7 +283,8 @@ static void tell_suspect(const Suspect *suspect, void *userdata) {
         Finding finding = { .code = "suspect-station",
                             .where = unit->where,
                             .message = message,
-                            .evidence = { .actual = suspect->entry->code },
+                            .evidence = { .actual = suspect->entry->code,
+                                          .decided = { "device_chips_alike", suspect->n_chips, suspect->n_chips - 1 } },
                             .reproduced = 1,
                             .runs = 1 };
 
@@ -300,7 +301,7 @@ static void tell_suspect(const Suspect *suspect, void *userdata) {
                 return;
 
         outlet_write(&scan->outlet, stream_step_start(id, planned->check->name));
-        outlet_write(&scan->outlet, stream_finding(id, &finding));
+        finding_write(&finding, id, &scan->outlet);
         outlet_write(&scan->outlet, stream_step_end(id, &end));
 }
 

@@ -14,6 +14,7 @@
 #include "checks/step.h"
 #include "sim/batch.h"
 #include "sim/scenario.h"
+#include "tests/checks/held.h"
 
 typedef struct HallDevice {
         Scenario *scenario;
@@ -29,10 +30,15 @@ typedef struct Found {
         unsigned n;
         char lines[65536];
         char message[512]; /* why it was skipped or could not judge */
+        StreamReader *reader;
+        Verdict beyond;    /* what values beyond their limits come to */
 } Found;
 
 /* What the device makes of the answer to one command, where a test has it lie. */
 static void (*hall_lie)(const WireCommand *command, WireCompletion *completion);
+
+/* Whether what the step says is read and held against the table of measurements: not where a test leaves no memory, for the reader needs some. */
+static bool hall_holds = true;
 
 /* The seed of the step. */
 static uint64_t hall_seed = 1;
@@ -110,7 +116,23 @@ static inline int found_write(void *userdata, const char *lines) {
         if (strstr(lines, "\"diagnosis\""))
                 found->n++;
         (void) snprintf(found->lines + n, sizeof(found->lines) - n, "%s", lines);
-        return 0;
+        return found->reader ? stream_reader_feed(found->reader, lines, strlen(lines)) : 0;
+}
+
+/* All that the step says is read as the worker does. */
+static inline void found_begin(Found *found, const Location *unit, const Check *check) {
+        char id[LOCATION_STRING_MAX + 64], text[LOCATION_STRING_MAX], *start;
+
+        found->n = 0;
+        found->lines[0] = found->message[0] = '\0';
+        found->beyond = VERDICT_PASSED;
+        (void) snprintf(id, sizeof(id), "%s:%s", location_format(unit, text), check->name);
+        start = stream_step_start(id, check->name);
+        found->reader = NULL;
+        if (hall_holds && (!start || stream_reader_new(false, 0, held_event, &found->beyond, &found->reader) < 0 ||
+                           stream_reader_feed(found->reader, start, strlen(start)) < 0))
+                abort();
+        free(start);
 }
 
 /* Runs CHECK on the chip of DEVICE, or on its server where it is for all chips. Lines of the step go to FOUND. */
@@ -123,12 +145,11 @@ static inline Verdict hall_scan(Device *device, const Check *check, const void *
         StepEnd end = { .verdict = _VERDICT_INVALID };
         Step *step = NULL;
 
-        found->n = 0;
-        found->lines[0] = found->message[0] = '\0';
         (void) snprintf(servers[0].name, sizeof(servers[0].name), "%s", device_server(device));
         (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "%s", device_server(device));
         if (device_chip(device) != WIRE_CHIP_ALL)
                 (void) location_append(&settings.unit, LOCATION_CHIP, device_chip(device));
+        found_begin(found, &settings.unit, check);
         if (step_new(&settings, &step) >= 0) {
                 step_run(step, check, &end);
                 if (end.message) {
@@ -137,6 +158,7 @@ static inline Verdict hall_scan(Device *device, const Check *check, const void *
                 }
         }
         (void) step_free(step);
+        found->reader = stream_reader_free(found->reader);
         return end.verdict;
 }
 

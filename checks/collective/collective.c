@@ -81,6 +81,8 @@ static int report(Ensemble *ensemble, Verdict *ret) {
                         if (s > 0 || !ensemble_has(ensemble, (Member) { 0, (uint8_t) c }))
                                 continue;
                         r = step_note(ensemble->step, "collective_bytes_compared", (double) chair->n_bytes, "By", &where);
+                        if (r >= 0 && !(chair->found[TROUBLE_DATA] >> CHAIR_CHIP & 1)) /* else the finding says how many */
+                                r = step_measure(ensemble->step, "collective_ports_wrong", 0, "{port}", LIMIT_EQUAL, 0, &where);
                         if (r >= 0 && ensemble->untested)
                                 r = step_note(ensemble->step, ensemble->untested, 1, "{chip}", &where);
                         if (r >= 0 && chair->unpartnered)

@@ -96,7 +96,7 @@ static int compare_neighbours(Recital *recital, Wrongs *wrongs, unsigned rank, c
                 }
                 wrongs->misrouted[recital->members[rank].server][recital->members[rank].chip] |= (uint8_t) (1u << c);
                 ensemble_name(recital->ensemble, recital->members[sender], port, text);
-                r = ensemble_find(recital->ensemble, TROUBLE_CABLE, recital->members[rank], c, &(Evidence) { .actual = text, .replaceable = "cable" },
+                r = ensemble_find(recital->ensemble, TROUBLE_CABLE, recital->members[rank], c, &(Evidence) { .actual = text, .replaceable = "cable", .decided = { "collective_ports_miscabled", 1, 0 } },
                                   "what comes in here is what %s sent: the cable ends at the wrong port", text);
         }
         return r;
@@ -273,7 +273,8 @@ static int judge_spoilers(Ensemble *ensemble, const Blame *blame) {
                 const Culprit *culprit = &blame->culprits[member.server][member.chip];
 
                 if (blame_spoils(blame, member))
-                        r = ensemble_find(ensemble, TROUBLE_DATA, member, CHAIR_CHIP, &(Evidence) { .has_count = true, .count = culprit->n_ports },
+                        r = ensemble_find(ensemble, TROUBLE_DATA, member, CHAIR_CHIP,
+                                          &(Evidence) { .has_count = true, .count = culprit->n_ports, .decided = { "collective_ports_wrong", culprit->n_ports, 0 } },
                                           "blocks that this chip %s are changed, by %u of its ports: its DMA engines",
                                           culprit->role == DATA_SENDS ? "passes on" : "takes in", culprit->n_ports);
         }
@@ -302,6 +303,8 @@ int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs) {
                 r = list_others(ensemble);
         if (r != 0 || ensemble->n_troubles > before)
                 return r < 0 ? r : 0;
-        return ensemble_find(ensemble, TROUBLE_DATA, (Member) {}, NOBODY, &(Evidence) { .has_count = true, .count = wrongs->n_unplaced },
+        return ensemble_find(ensemble, TROUBLE_DATA, (Member) {}, NOBODY,
+                             &(Evidence) { .has_count = true, .count = wrongs->n_unplaced,
+                                           .decided = { "collective_pieces_wrong", wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced, 0 } },
                              "%u sums or pieces were wrong, and not again when chips were asked one by one", wrongs->n_unplaced);
 }

@@ -132,6 +132,7 @@ static int ask_end(Ensemble *ensemble, Member member, unsigned port, EndState *r
 /* A block that went out at its far end never came in at PORT of MEMBER: it is the end that is empty or does not hear itself, else this one. */
 static int blame_link(Recital *recital, Member member, unsigned port, const WireCollectiveProgress *own, const WireCollectiveProgress *theirs) {
         unsigned there = (unsigned) link_port_opposite((LinkPort) port);
+        Decided missing = { "collective_steps_missing", own->steps - own->done, 0 };
         char far_text[LOCATION_STRING_MAX], near_text[LOCATION_STRING_MAX];
         Ensemble *ensemble = recital->ensemble;
         EndState near, beyond;
@@ -153,11 +154,11 @@ static int blame_link(Recital *recital, Member member, unsigned port, const Wire
         ensemble_name(ensemble, member, port, near_text);
         if (near == END_SOUND && beyond != END_SOUND)
                 return ensemble_find(ensemble, TROUBLE_HANG, far, there,
-                                     &(Evidence) { .far_end = near_text, .replaceable = beyond == END_NO_LOOPBACK ? NULL : ensemble_cable(far, there) },
+                                     &(Evidence) { .far_end = near_text, .replaceable = beyond == END_NO_LOOPBACK ? NULL : ensemble_cable(far, there), .decided = missing },
                                      "%s stops here: step %u of %u was sent and never came to %s%s",
                                      collective_word(recital->post.operation), own->done + 1, own->steps, near_text, end_words[beyond]);
         return ensemble_find(ensemble, TROUBLE_HANG, member, port,
-                             &(Evidence) { .far_end = far_text, .replaceable = near == END_NO_LOOPBACK ? NULL : ensemble_cable(member, port) },
+                             &(Evidence) { .far_end = far_text, .replaceable = near == END_NO_LOOPBACK ? NULL : ensemble_cable(member, port), .decided = missing },
                              "%s stops here: step %u of %u never came in, %" PRIu64 " bytes did; %s sent %" PRIu64 "%s",
                              collective_word(recital->post.operation), own->done + 1, own->steps, own->received, far_text, theirs->sent,
                              end_words[near]);
@@ -168,7 +169,8 @@ static int blame_link(Recital *recital, Member member, unsigned port, const Wire
 static int blame_rank(Recital *recital, unsigned rank, unsigned ring, const char *why) {
         const WireCollectiveProgress *own = &recital->ranks[rank].status.progress[ring];
 
-        return ensemble_find(recital->ensemble, TROUBLE_HANG, recital->members[rank], CHAIR_CHIP, NULL,
+        return ensemble_find(recital->ensemble, TROUBLE_HANG, recital->members[rank], CHAIR_CHIP,
+                             &(Evidence) { .decided = { "collective_steps_missing", own->steps - own->done, 0 } },
                              "%s stops at this chip, step %u of %u of ring %u: %s", collective_word(recital->post.operation),
                              own->done + 1, own->steps, ring, why);
 }
@@ -227,7 +229,8 @@ static int judge_absent(Recital *recital, unsigned rank) {
         }
         if (error != -EPROTO && error != -EREMOTEIO)
                 return 0;
-        error = ensemble_find(recital->ensemble, TROUBLE_HANG, recital->members[rank], CHAIR_CHIP, NULL,
+        error = ensemble_find(recital->ensemble, TROUBLE_HANG, recital->members[rank], CHAIR_CHIP,
+                              &(Evidence) { .decided = { "collective_parts_refused", 1, 0 } },
                               error == -EPROTO ? "what it says of its part in %s is impossible" : "it takes no part in %s",
                               collective_word(recital->post.operation));
         return error < 0 ? error : 1;
@@ -279,7 +282,7 @@ int recital_judge_hang(Recital *recital) {
                 }
         }
         if (n_stuck > 0 && n_absent == 0 && n_blamed == 0) {
-                r = ensemble_find(recital->ensemble, TROUBLE_HANG, (Member) {}, NOBODY, NULL,
+                r = ensemble_find(recital->ensemble, TROUBLE_HANG, (Member) {}, NOBODY, &(Evidence) { .decided = { "collective_ranks_stuck", n_stuck, 0 } },
                                   "%s stops, and what %u chips say of it contradicts itself: each says it waits for another",
                                   collective_word(recital->post.operation), n_stuck);
                 if (r < 0)

@@ -29,7 +29,8 @@ static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t b
         if (port >= PORTS || bytes == 0)
                 return 0;
         if (progress->done == progress->steps && progress->received != bytes)
-                return ensemble_find(recital->ensemble, TROUBLE_DATA, recital->members[rank], port, NULL,
+                return ensemble_find(recital->ensemble, TROUBLE_DATA, recital->members[rank], port,
+                                     &(Evidence) { .decided = { "collective_bytes_miscounted", (double) progress->received - (double) bytes, 0 } },
                                      "%s: this port counts %" PRIu64 " bytes that came in, and %" PRIu64 " did",
                                      collective_word(recital->post.operation), progress->received, bytes);
 
@@ -42,7 +43,8 @@ static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t b
         return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], port,
                              &(Evidence) { .far_end = ensemble_name(recital->ensemble, far, (unsigned) link_port_opposite((LinkPort) port),
                                                                     far_text),
-                                           .replaceable = ensemble_cable(recital->members[rank], port) },
+                                           .replaceable = ensemble_cable(recital->members[rank], port),
+                                           .decided = { "collective_port_bandwidth", rate, built * limit } },
                              "%s: blocks come in at %.1f GB/s, it is built for %.0f and %.0f is the least; all ranks wait for it",
                              collective_word(recital->post.operation), rate, built, built * limit);
 }
@@ -68,13 +70,15 @@ static int judge_rank(Recital *recital, unsigned rank, unsigned ring, double rat
         double step = (double) progress->work_nsec / MAX(progress->done, 1u);
 
         if (ratio > siblings->limit)
-                return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], CHAIR_CHIP, NULL,
+                return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], CHAIR_CHIP,
+                                     &(Evidence) { .decided = { "collective_step_ratio", ratio / siblings->median, siblings->limit / siblings->median } },
                                      "%s: its CC-cores take %.0f ns for a step, %.3g times as long as the median of %u ranks, %.3g is the "
                                      "limit; all ranks wait for it, and their steps take %.2g %% longer", collective_word(recital->post.operation),
                                      step, ratio / siblings->median, siblings->n, siblings->limit / siblings->median,
                                      100 * harm_of(progress, ratio, siblings->median));
         if (ratio > WORK_SLACK)
-                return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], CHAIR_CHIP, NULL,
+                return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], CHAIR_CHIP,
+                                     &(Evidence) { .decided = { "collective_step_ratio_built", ratio, WORK_SLACK } },
                                      "%s: its CC-cores take %.0f ns for a step, %.0f is right; all ranks wait for it",
                                      collective_word(recital->post.operation), step, step / ratio);
         return 0;
@@ -104,11 +108,12 @@ static int judge_ring(Recital *recital, unsigned ring) {
 int recital_judge_speed(Recital *recital) {
         unsigned before = recital->ensemble->n_troubles;
         uint64_t longest = 0, said;
-        bool late = false;
+        Decided decided;
+        unsigned n_late = 0;
         int r = 0;
 
         for (unsigned i = 0; i < recital->n && r >= 0; i++) {
-                late = late || recital->ranks[i].error == -ETIME;
+                n_late += recital->ranks[i].error == -ETIME;
                 for (unsigned c = 0; c < recital->post.rings && r >= 0; c++) {
                         const WireCollectiveProgress *progress = &recital->ranks[i].status.progress[c];
                         uint64_t bytes = recital_bytes(recital, i, c, progress->done);
@@ -120,10 +125,12 @@ int recital_judge_speed(Recital *recital) {
         }
         for (unsigned c = 0; c < recital->post.rings && r >= 0; c++)
                 r = judge_ring(recital, c);
+        decided = n_late > 0 ? (Decided) { "collective_ranks_late", n_late, 0 } :
+                               (Decided) { "collective_time_unexplained", ((double) recital->nsec - 2.0 * (double) longest - COLLECTIVE_HOP_NSEC) / 1000, 0 };
         /* Times that do not add up to the whole name nobody; and what came too late was not compared. */
-        if (r < 0 || recital->ensemble->n_troubles > before || (!late && recital->nsec <= 2 * longest + COLLECTIVE_HOP_NSEC))
+        if (r < 0 || recital->ensemble->n_troubles > before || (n_late == 0 && recital->nsec <= 2 * longest + COLLECTIVE_HOP_NSEC))
                 return r;
-        return ensemble_find(recital->ensemble, TROUBLE_SLOW, (Member) {}, NOBODY, NULL,
+        return ensemble_find(recital->ensemble, TROUBLE_SLOW, (Member) {}, NOBODY, &(Evidence) { .decided = decided },
                              "%s took %" PRIu64 " ns%s, and no rank says where more than %" PRIu64 " of them went",
-                             collective_word(recital->post.operation), recital->nsec, late ? " and more" : "", longest);
+                             collective_word(recital->post.operation), recital->nsec, n_late > 0 ? " and more" : "", longest);
 }

@@ -47,8 +47,8 @@ static PairSums sums_of(const Ensemble *ensemble, const Wrongs *wrongs, const Bl
         return sound;
 }
 
-static int find_adder(Ensemble *ensemble, Member member, const PairSums *sums) {
-        const Evidence evidence = { .has_count = true, .count = sums->n_wrong };
+static int find_adder(Ensemble *ensemble, Member member, const PairSums *sums, unsigned n_ports) {
+        const Evidence evidence = { .has_count = true, .count = sums->n_wrong, .decided = { "collective_ports_wrong", n_ports, 0 } };
 
         if (sums->differ > 0 && (sums->differ & (sums->differ - 1)) == 0 && (sums->ones == 0 || sums->ones == sums->differ))
                 return ensemble_find(ensemble, TROUBLE_DATA, member, CHAIR_CHIP, &evidence,
@@ -67,7 +67,7 @@ int ensemble_judge_sums(Ensemble *ensemble, const Wrongs *wrongs, const Blame *b
                 PairSums others, sound = sums_of(ensemble, wrongs, blame, member, &others);
 
                 if (blame->culprits[0][c].n_ports > 0 && blame->culprits[0][c].role == DATA_ADDS)
-                        r = find_adder(ensemble, member, &sound);
+                        r = find_adder(ensemble, member, &sound, blame->culprits[0][c].n_ports);
                 else if (sound.n == 0 && others.n_wrong > 0)
                         ensemble_chair(ensemble, member)->unpartnered = true;
         }

@@ -199,7 +199,7 @@ unsigned ensemble_doubts(const Ensemble *ensemble, const Wrongs *wrongs, unsigne
 /* ---- what cannot be told ---- */
 
 static int find_end(Ensemble *ensemble, const Wrongs *wrongs, Member member, Member far, uint32_t n, const char *words) {
-        Evidence evidence = { .has_count = true, .count = n };
+        Evidence evidence = { .has_count = true, .count = n, .decided = { "collective_runs_wrong_either_end", n, 0 } };
         char text[LOCATION_STRING_MAX];
 
         evidence.far_end = ensemble_name(ensemble, far, CHAIR_CHIP, text);

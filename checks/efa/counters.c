@@ -96,7 +96,8 @@ static int judge_completions(Round *round, unsigned chip) {
         (void) snprintf(expected, sizeof(expected), "%" PRIu32, flow->packets);
         (void) snprintf(actual, sizeof(actual), "%" PRIu64, flow->completion.delivered);
         return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where,
-                            &(Evidence) { .address = "completion", .expected = expected, .actual = actual },
+                            &(Evidence) { .address = "completion", .expected = expected, .actual = actual,
+                                          .decided = { "efa_counter_moved", (double) flow->completion.delivered, flow->packets } },
                             "of %s packets to nic%u it says that %s were delivered, and all of them arrived", expected,
                             flow->to % CHIPS, actual);
 }
@@ -126,14 +127,17 @@ int round_judge_counters(Round *round, unsigned chip) {
                 const Counters *before = &round->before[chip], *after = &round->after[chip];
                 char expected[48], actual[64];
                 uint64_t moved = 0;
+                Decided decided;
                 const char *wrong = judge_counter(before, after, k, seen[k], (round->flooding | round->strange | round->flooded) >> chip & 1, &moved);
 
                 if (!wrong)
                         continue;
                 (void) snprintf(expected, sizeof(expected), "%" PRIu64 " more, at least", seen[k]);
                 (void) snprintf(actual, sizeof(actual), "%" PRIu64 ", then %" PRIu64, before->values[k], after->values[k]);
+                decided = moved > seen[k] ? (Decided) { "efa_counter_excess", (double) moved, (double) (SLACK_FACTOR * seen[k] + SLACK) } :
+                                            (Decided) { "efa_counter_moved", moved > 0 ? (double) moved : -1, (double) seen[k] };
                 return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where,
-                                    &(Evidence) { .address = efa_counter_paths[k], .expected = expected, .actual = actual },
+                                    &(Evidence) { .address = efa_counter_paths[k], .expected = expected, .actual = actual, .decided = decided },
                                     "%s %s: %s, and %" PRIu64 " were seen", efa_counter_paths[k], wrong, actual, seen[k]);
         }
 

@@ -57,11 +57,14 @@ static double usec_of(unsigned bucket) {
 static int note_chip(Round *round, unsigned chip, const Location *where) {
         const Sum *sum = &round->sums[chip];
         uint32_t least = UINT32_MAX;
-        int r;
+        int r = 0;
 
         for (unsigned p = 0; p < NIC_PATHS; p++)
                 least = MIN(least, sum->arrivals[p]);
-        r = step_note(round->step, "efa_packets_accounted", (double) ledger_sum(&round->ledger, chip).n_packets, "{packet}", where);
+        if (round->verdicts[chip] != VERDICT_FAILED) /* else the findings say how many */
+                r = step_measure(round->step, "efa_packets_wrong", 0, "{packet}", LIMIT_EQUAL, 0, where);
+        if (r >= 0)
+                r = step_note(round->step, "efa_packets_accounted", (double) ledger_sum(&round->ledger, chip).n_packets, "{packet}", where);
         if (r >= 0)
                 r = step_note_series(round->step, "efa_path_packets_min", (Series) { STATISTIC_MIN, NIC_PATHS }, least, "{packet}", where);
         if (r >= 0)

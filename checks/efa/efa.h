@@ -160,6 +160,8 @@ bool loops_are_silent(const LoopCount *count);
 bool round_suspects_paths(const Round *round);
 /* How many late packets among N are more than a sound fabric makes: expected of all adapters of a fleet less than once in a hundred sweeps. */
 uint64_t late_limit(uint64_t n);
+/* That own adapter CHIP has more of them than that. */
+Decided round_late_decided(const Round *round, unsigned chip);
 /* As ledger_blame(), without those whose late packets chance explains. */
 Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
 /* Notes of own adapter CHIP, which LEDGER blames for WRONG, whether the flows within its server alone would. KNOWN: as of round_blame(). */

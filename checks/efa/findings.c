@@ -80,20 +80,21 @@ int round_find_plain(Round *round) {
                 if (!(round_own(round) >> c & 1))
                         continue;
                 if (round->garbled >> c & 1)
-                        r = step_finding(round->step, verdict, "efa-counter", &where, NULL,
+                        r = step_finding(round->step, verdict, "efa-counter", &where, &(Evidence) { .decided = { "efa_answers_garbled", 1, 0 } },
                                          "the adapter answers with values that none can have: nothing it says counts");
                 else if (round->mute >> c & 1)
-                        r = step_finding(round->step, verdict, "efa-unresponsive", &where, NULL,
+                        r = step_finding(round->step, verdict, "efa-unresponsive", &where, &(Evidence) { .decided = { "efa_commands_refused", 1, 0 } },
                                          "the adapter takes no commands, while its chip answers");
                 if (r >= 0 && round->strange >> c & 1)
-                        r = step_finding(round->step, verdict, "efa-misdelivery", &where, NULL,
+                        r = step_finding(round->step, verdict, "efa-misdelivery", &where, &(Evidence) { .decided = { "efa_packets_strange", 1, 0 } },
                                          "packets arrived that nobody of this scan sent, or more than were sent");
                 if (r >= 0 && round->flooding >> c & 1)
                         r = step_finding(round->step, verdict, "efa-flood", &where,
-                                         &(Evidence) { .has_count = true, .count = (double) round->sums[c].n_foreign },
+                                         &(Evidence) { .has_count = true, .count = (double) round->sums[c].n_foreign,
+                                                       .decided = { "efa_packets_unasked", (double) MAX(round->sums[c].n_foreign, 1u), 0 } },
                                          "it sent %" PRIu64 " packets or more that nobody asked it for", round->sums[c].n_foreign);
                 if (r >= 0 && round->single >> c & 1)
-                        r = step_finding(round->step, verdict, "efa-single-path", &where, NULL,
+                        r = step_finding(round->step, verdict, "efa-single-path", &where, &(Evidence) { .decided = { "efa_paths_used", 1, 2 } },
                                          "what it should have sprayed over %u paths came on one, or all in the order in which it was sent",
                                          NIC_PATHS);
         }
@@ -178,7 +179,9 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong) {
         const Pair *worst;
         unsigned from, to;
         Evidence evidence = { .has_count = true, .count = (double) sum.n_wrong[wrong], .far_end = far, .address = address,
-                              .replaceable = words->replaceable };
+                              .replaceable = words->replaceable,
+                              .decided = words->code == wrongs[WRONG_LATE].code ? round_late_decided(round, chip) :
+                                         (Decided) { "efa_packets_wrong", (double) sum.n_wrong[wrong], 0 } };
 
         worst = worst_pair(round, chip, wrong, &from, &to);
         other = round_adapter(round, from == chip ? to : from);
@@ -226,7 +229,8 @@ static int find_false_reports(Round *round, unsigned chip) {
                 n_receivers += pair->n_wrong[WRONG_NOT_READY] > 0 && !(round->blamed[WRONG_NOT_READY] >> a & 1);
         }
         return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where,
-                            &(Evidence) { .address = "completion", .has_count = true, .count = sum.n_wrong[WRONG_NOT_READY] },
+                            &(Evidence) { .address = "completion", .has_count = true, .count = sum.n_wrong[WRONG_NOT_READY],
+                                          .decided = { "efa_packets_wrong", sum.n_wrong[WRONG_NOT_READY], 0 } },
                             "it says that %" PRIu32 " of %" PRIu64 " packets met no buffer, at %u sound receivers: these took what others sent",
                             sum.n_wrong[WRONG_NOT_READY], sum.n_packets, n_receivers);
 }
@@ -261,7 +265,8 @@ static int find_tied(Round *round, unsigned chip, AdapterSet ends, Wrong wrong) 
         location_format(&far_where, far);
         (void) snprintf(address, sizeof(address), "between nic%u and nic%u", MIN(chip, other), MAX(chip, other));
         return step_finding(round->step, &round->verdicts[chip], "efa-either-end", &where,
-                            &(Evidence) { .has_count = true, .count = (double) n_wrong, .far_end = far, .address = address },
+                            &(Evidence) { .has_count = true, .count = (double) n_wrong, .far_end = far, .address = address,
+                                          .decided = { "efa_packets_either_end", (double) n_wrong, 0 } },
                             "%" PRIu64 " of %" PRIu64 " packets %s %s. Nothing was wrong with %s: it is one of these two, and which "
                             "cannot be told",
                             n_wrong, there->n_packets + back->n_packets, address, words->words,

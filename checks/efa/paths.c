@@ -54,6 +54,12 @@ uint64_t late_limit(uint64_t n) {
         return k;
 }
 
+Decided round_late_decided(const Round *round, unsigned chip) {
+        Pair sum = ledger_sum(&round->ledger, chip);
+
+        return (Decided) { "efa_packets_resent", sum.n_wrong[WRONG_LATE], (double) late_limit(sum.n_packets) - 1 };
+}
+
 double late_false_alarms(const Round *round) {
         double sum = 0;
 
@@ -286,6 +292,7 @@ static int find_plane(Round *round, Wrong wrong, unsigned path) {
         unsigned n_adapters = 0;
         uint64_t n_packets = 0;
         char address[16];
+        double limit;
 
         for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
                 Pair sum = ledger_sum(ledger, a);
@@ -294,8 +301,10 @@ static int find_plane(Round *round, Wrong wrong, unsigned path) {
                 n_packets += sum.n_packets;
         }
         (void) snprintf(address, sizeof(address), "path%u", path);
+        limit = wrong == WRONG_LATE ? (double) late_limit(n_packets / 2) - 1 : 0;
         return step_finding(round->step, &round->fabric, "efa-fabric", NULL,
-                            &(Evidence) { .address = address, .has_count = true, .count = (double) ledger->n_wrong[wrong] },
+                            &(Evidence) { .address = address, .has_count = true, .count = (double) ledger->n_wrong[wrong],
+                                          .decided = { "efa_plane_packets_wrong", (double) ledger->n_wrong[wrong], limit } },
                             "path %u of the fabric, not an adapter: %" PRIu64 " of %" PRIu64 " packets over it %s, and %u adapters share that",
                             path, ledger->n_wrong[wrong], n_packets / 2, path_words[wrong], n_adapters);
 }
@@ -325,7 +334,8 @@ static int find_path(Round *round, Wrong wrong, const PathBlame *blame, unsigned
                 (void) snprintf(others, sizeof(others), "of other adapters, by the fabric alone, %.2g %% of those over this path",
                                 100 * blame->shared[path]);
         return step_finding(round->step, &round->verdicts[chip], "efa-path", &where,
-                            &(Evidence) { .replaceable = "cable", .has_count = true, .count = sum.n_wrong[wrong] },
+                            &(Evidence) { .replaceable = "cable", .has_count = true, .count = sum.n_wrong[wrong],
+                                          .decided = { "efa_packets_wrong", sum.n_wrong[wrong], 0 } },
                             "%" PRIu32 " of %" PRIu64 " packets of this adapter over path %u %s; %s", sum.n_wrong[wrong], sum.n_packets, path,
                             path_words[wrong], others);
 }

@@ -17,6 +17,7 @@ static int tell(HbmRun *run, unsigned stack, const HbmAddresses *came) {
                 .actual    = memory_data_hex(&first->actual, actual),
                 .has_count = true,
                 .count     = MAX(came->n_wrong, came->n_again_wrong),
+                .decided   = { "hbm_addresses_astray", MAX(came->n_wrong, came->n_again_wrong), 0 },
         };
         int n = 0;
 

@@ -356,6 +356,7 @@ int hbm_apart_tell(HbmRun *run) {
 
         for (unsigned stack = 0; stack < STACKS; stack++)
                 evidence.count += (double) run->outcomes[stack].mismatches;
+        evidence.decided = (Decided) { "hbm_reads_wide", MAX(evidence.count, 1), 0 };
         if (failure) {
                 uint16_t at[_MEMORY_AXIS_MAX];
 

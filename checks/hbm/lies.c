@@ -3,13 +3,15 @@
 #include "checks/hbm/lies.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "checks/hbm/ecc.h"
 
 /* AT: where the first of N was, or NULL. */
 static int tell(HbmRun *run, const char *code, unsigned stack, uint64_t n, const uint16_t *at, const char *message) {
         Location where = *step_unit(run->step);
-        Evidence evidence = { .has_count = true, .count = (double) n };
+        Evidence evidence = { .has_count = true, .count = (double) n,
+                              .decided = { strcmp(code, "hbm-ecc") == 0 ? "hbm_ecc_lies" : "hbm_march_lies", (double) n, 0 } };
         char address[MEMORY_ADDRESS_TEXT_MAX];
 
         (void) location_append(&where, LOCATION_HBM, stack);
@@ -48,7 +50,7 @@ int hbm_lies_tell(HbmRun *run, unsigned stack) {
 
 int hbm_lies_tell_chip(HbmRun *run) {
         const HbmEccLie *lie = &run->ecc_lies[HBM_ECC_CHIP];
-        Evidence evidence = { .has_count = true, .count = (double) lie->n };
+        Evidence evidence = { .has_count = true, .count = (double) lie->n, .decided = { "hbm_ecc_lies", (double) lie->n, 0 } };
 
         for (unsigned stack = 0; stack < STACKS; stack++)
                 if (run->ecc_lies[stack].n > 0)

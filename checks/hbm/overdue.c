@@ -21,7 +21,8 @@ static int tell_failed(Step *step, const Regions *regions, const Rotation *befor
 
                 if (!region_set_has(&left, region))
                         continue;
-                r = step_finding(step, verdict, "hbm-region-failed", NULL, NULL,
+                r = step_finding(step, verdict, "hbm-region-failed", NULL,
+                                 &(Evidence) { .decided = { "hbm_regions_failed", region_set_count(&left), 0 } },
                                  "region %u (%s) failed %.0f s ago and %s", region,
                                  partition_where(&regions->partition, region, where), age_of(before, region),
                                  region_set_has(&regions->occupied, region) ? "carries live data now" :
@@ -39,7 +40,8 @@ static int tell_failed(Step *step, const Regions *regions, const Rotation *befor
  * What reads found in regions that have not been tested since stands, under CODE: nothing else shows that it was the memory or was not. Where this scan
  * has found the like again, that has been told.
  */
-static int tell_found(Step *step, const Regions *regions, const char *code, const char *what, const RegionSet *before, const RegionSet *again, Verdict *verdict) {
+static int tell_found(Step *step, const Regions *regions, const char *code, const char *measurement, const char *what, const RegionSet *before,
+                      const RegionSet *again, Verdict *verdict) {
         RegionSet left = *before, occupied;
         Evidence evidence = { .has_count = true };
         unsigned n;
@@ -51,6 +53,7 @@ static int tell_found(Step *step, const Regions *regions, const char *code, cons
         occupied = left;
         region_set_keep(&occupied, &regions->occupied);
         evidence.count = n;
+        evidence.decided = (Decided) { measurement, n, 0 };
         return step_finding(step, verdict, code, NULL, &evidence, "%u of %u regions %s in an earlier scan, and were not tested since; %u of them carry live data",
                             n, partition_regions(&regions->partition), what, region_set_count(&occupied));
 }
@@ -64,7 +67,8 @@ static int tell_together(Step *step, const Regions *regions, Verdict *verdict) {
                 n = partition_run(&regions->partition, &regions->together, first);
                 if (n == 0)
                         continue;
-                r = step_finding(step, verdict, "hbm-region-failed", NULL, &(Evidence) { .has_count = true, .count = n },
+                r = step_finding(step, verdict, "hbm-region-failed", NULL,
+                                 &(Evidence) { .has_count = true, .count = n, .decided = { "hbm_regions_failed", n, 0 } },
                                  "regions %u to %u (%s to %s) failed together, and have not passed in one pass since",
                                  first, first + n - 1, partition_where(&regions->partition, first, from),
                                  partition_where(&regions->partition, first + n - 1, to));
@@ -93,7 +97,8 @@ static int tell_overdue(Step *step, const Regions *regions, const Rotation *befo
                 n_occupied += region_set_has(&regions->occupied, region);
         }
 
-        r = step_note_series(step, "hbm_region_age_max", (Series) { STATISTIC_MAX, n_old }, oldest, "s", NULL);
+        r = step_measure_series(step, "hbm_region_age_max", (Series) { STATISTIC_MAX, n_old }, oldest, "s",
+                                step_rotation_sec(step) > 0 ? LIMIT_LESS_THAN_OR_EQUAL : LIMIT_NONE, step_rotation_sec(step), NULL);
         if (r < 0 || n == 0)
                 return r;
 
@@ -113,9 +118,10 @@ int hbm_overdue_tell(Step *step, const Regions *regions, const Rotation *before,
         if (r >= 0)
                 r = tell_together(step, regions, verdict);
         if (r >= 0)
-                r = tell_found(step, regions, "hbm-region-altered", "had lost what a test left there", &before->altered, &regions->altered, verdict);
+                r = tell_found(step, regions, "hbm-region-altered", "hbm_regions_altered", "had lost what a test left there", &before->altered,
+                               &regions->altered, verdict);
         if (r >= 0)
-                r = tell_found(step, regions, "hbm-region-unproven", "held a row that differed from those around it", &before->suspicious,
-                               &regions->suspicious, verdict);
+                r = tell_found(step, regions, "hbm-region-unproven", "hbm_regions_suspicious", "held a row that differed from those around it",
+                               &before->suspicious, &regions->suspicious, verdict);
         return r < 0 ? r : tell_overdue(step, regions, before, verdict);
 }

@@ -191,6 +191,7 @@ static int tell_bank(HbmRun *run, size_t first, size_t end) {
                 return 0;
 
         evidence.count = n_wanting;
+        evidence.decided = (Decided) { "hbm_spares_wanted", n_wanting, row->left };
         return step_finding(run->step, &run->verdict, "hbm-spares-exhausted", &where, &evidence,
                             "%u rows of this bank want a spare row each, and %u are left", n_wanting, row->left);
 }
@@ -199,7 +200,7 @@ static int tell_failed(HbmRun *run, HbmRow *row) {
         Location where = hbm_report_place(run, row->stack, row->at, HBM_ROW);
 
         row->failed = true;
-        return step_finding(run->step, &run->verdict, "hbm-repair-failed", &where, NULL,
+        return step_finding(run->step, &run->verdict, "hbm-repair-failed", &where, &(Evidence) { .decided = { "hbm_repairs_failed", 1, 0 } },
                             row->state == REPAIR_DONE ? "the row was repaired and fails again" :
                                                         "a repair of the row used up a spare and changed nothing");
 }

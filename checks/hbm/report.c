@@ -311,6 +311,8 @@ int hbm_report_defect(HbmRun *run, const HbmDefect *defect, unsigned n_more) {
                 .actual    = memory_data_hex(&defect->actual, actual),
                 .has_count = true,
                 .count     = (double) MAX(defect->n_accesses, defect->n_reads),
+                .decided   = { defect->kind == HBM_DEFECT_SOFT_ERROR ? "hbm_mismatches" : "hbm_reads_wrong",
+                               (double) MAX(MAX(defect->n_accesses, defect->n_reads), 1u), 0 },
         };
 
         /* Of two stuck lanes the first difference may show the other alone. */
@@ -331,6 +333,7 @@ int hbm_report_stale(HbmRun *run, const HbmDefect *defect, unsigned n, unsigned 
                 .address   = memory_map_format(&run->map, defect->stack, defect->first, address),
                 .has_count = true,
                 .count     = (double) MAX(defect->n_accesses, defect->n_reads),
+                .decided   = { "hbm_march_lies", n_stale, 0 },
         };
 
         return step_finding(run->step, &run->verdict, "hbm-stale", &where, &evidence,
@@ -339,7 +342,7 @@ int hbm_report_stale(HbmRun *run, const HbmDefect *defect, unsigned n, unsigned 
 
 int hbm_report_unexplained(HbmRun *run, unsigned stack, uint64_t n) {
         Location where = *step_unit(run->step);
-        Evidence evidence = { .has_count = true, .count = (double) n };
+        Evidence evidence = { .has_count = true, .count = (double) n, .decided = { "hbm_reads_wrong", (double) n, 0 } };
 
         (void) location_append(&where, LOCATION_HBM, stack);
         return step_finding(run->step, &run->verdict, "hbm-scattered", &where, &evidence,

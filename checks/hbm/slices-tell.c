@@ -57,6 +57,7 @@ static void keep_suspicious(Slices *slices) {
 static int tell_unproven(Slices *slices) {
         Regions *regions = &slices->regions;
         const HbmDoubt *doubt;
+        const RegionSet *found;
         unsigned first = first_unproven(slices), n_others = 0;
         Location place;
 
@@ -73,10 +74,12 @@ static int tell_unproven(Slices *slices) {
         if (!doubt->suspicious)
                 return 0;
 
+        found = doubt->in_part ? &regions->altered : &regions->suspicious; /* see keep_suspicious() */
         slices->run->geometry = slices->whole;
         place = hbm_report_place(slices->run, doubt->stack, doubt->at, doubt->in_part ? HBM_PSEUDO_CHANNEL : HBM_ROW);
         return step_finding(slices->run->step, &slices->verdict, doubt->in_part ? "hbm-region-altered" : "hbm-region-unproven", &place,
-                            &(Evidence) { .has_count = true, .count = region_set_count(&regions->unproven) },
+                            &(Evidence) { .has_count = true, .count = region_set_count(&regions->unproven),
+                                          .decided = { doubt->in_part ? "hbm_regions_altered" : "hbm_regions_suspicious", region_set_count(found), 0 } },
                             "%s; not written and not tested: %u of %u regions", regions->because, region_set_count(&regions->unproven),
                             partition_regions(&regions->partition));
 }
@@ -105,7 +108,7 @@ int slices_tell_alias(Slices *slices, const HbmFarAlias *alias) {
         where = hbm_report_place(slices->run, alias->stack, alias->at, HBM_ROW);
         partner = hbm_report_place(slices->run, alias->stack, alias->other, HBM_ROW);
         region_set_unite(&slices->together.failed, &between);
-        return step_finding(slices->run->step, &slices->verdict, "hbm-decoder", &where, NULL,
+        return step_finding(slices->run->step, &slices->verdict, "hbm-decoder", &where, &(Evidence) { .decided = { "hbm_rows_written_astray", 1, 0 } },
                             "this row gives back what was written to %s, in region %u: one of both addresses reaches the row of the other", location_format(&partner, text), other);
 }
 

@@ -97,6 +97,22 @@ static int parse_errors(const char *text, uint64_t *ret) {
 
 /* ---- judging ---- */
 
+/* In Gb/s, raw: what the link says of its width and its speed. 0 where that makes no sense, which judge_training() has found. */
+static double gbps_of(const char *width_text, const char *speed_text) {
+        double width = strtod(width_text, NULL), speed = strtod(speed_text, NULL);
+
+        if (!(width >= 1 && width <= LANES && speed >= 2.5 && speed <= 32))
+                return 0;
+        return width * speed * (speed >= 8 ? 128.0 / 130 : 0.8);
+}
+
+/* What the link has trained to, and could train to: the least of both. 0 where it amounts to what is built, and is told in other words. */
+static double trained_gbps(const char texts[static _READING_MAX][ATTRIBUTE_TEXT_MAX]) {
+        double least = MIN(gbps_of(texts[READING_WIDTH], texts[READING_SPEED]), gbps_of(texts[READING_MAX_WIDTH], texts[READING_MAX_SPEED]));
+
+        return least < BUILT_GBPS ? least : 0;
+}
+
 static int judge_training(Step *step, Verdict *verdict, size_t link, const Reads *reads) {
         const char (*texts)[ATTRIBUTE_TEXT_MAX] = &reads->texts[link * _READING_MAX];
         Location where = place_of(step, link);
@@ -110,22 +126,15 @@ static int judge_training(Step *step, Verdict *verdict, size_t link, const Reads
                 if (strcmp(texts[k], expected) == 0)
                         continue;
                 return step_finding(step, verdict, "host-link", &where,
-                                    &(Evidence) { .address = links[link].paths[k], .expected = expected, .actual = texts[k], .replaceable = "cable to the CPU tray" },
+                                    &(Evidence) { .address = links[link].paths[k], .expected = expected, .actual = texts[k], .replaceable = "cable to the CPU tray",
+                                                  .decided = { "host_link_trained", trained_gbps(texts), BUILT_GBPS } },
                                     "%s of %s's PCIe link to the host is %.32s, built is %s", width ? "the width" : "the speed",
                                     links[link].name, texts[k], expected);
         }
 
-        return 0;
-}
-
-/* In Gb/s, raw: what the link says it trained to. 0 where that makes no sense, which judge_training() has found. */
-static double raw_gbps(const Reads *reads, size_t link) {
-        const char (*texts)[ATTRIBUTE_TEXT_MAX] = &reads->texts[link * _READING_MAX];
-        double width = strtod(texts[READING_WIDTH], NULL), speed = strtod(texts[READING_SPEED], NULL);
-
-        if (!(width >= 1 && width <= LANES && speed >= 2.5 && speed <= 32))
-                return 0;
-        return width * speed * (speed >= 8 ? 128.0 / 130 : 0.8);
+        /* Where nothing is moved this alone passes it. */
+        return ((const HostLinkParameters *) step_parameters(step))->bytes > 0 ? 0 :
+               step_measure(step, "host_link_trained", BUILT_GBPS, "Gbit/s", LIMIT_GREATER_THAN_OR_EQUAL, BUILT_GBPS, &where);
 }
 
 static uint64_t piece_of(const HostLinkParameters *parameters) {
@@ -136,9 +145,12 @@ static int judge_transfers(Step *step, Verdict *verdict, size_t link, const Read
         const HostLinkParameters *parameters = step_parameters(step);
         static const char *const ways[WAYS] = { "from the host", "to the host" };
         static const char *const names[LINKS] = { "host_link_bandwidth_min", "host_link_adapter_bandwidth_min" };
-        double limit = raw_gbps(reads, link) * parameters->efficiency, worst = 0;
+        const char (*texts)[ATTRIBUTE_TEXT_MAX] = &reads->texts[link * _READING_MAX];
+        double limit = gbps_of(texts[READING_WIDTH], texts[READING_SPEED]) * parameters->efficiency, worst = 0;
         Location where = place_of(step, link);
+        char expected[32], actual[32];
         size_t slowest = 0;
+        int r;
 
         for (size_t i = 0; i < MOVES; i++) {
                 double gbps = (double) piece_of(parameters) * 8 / (double) nsec[i];
@@ -150,20 +162,15 @@ static int judge_transfers(Step *step, Verdict *verdict, size_t link, const Read
                         slowest = i % WAYS;
                 }
         }
-        if (worst < limit) {
-                char expected[32], actual[32];
-                int r;
+        r = step_measure_series(step, names[link], (Series) { STATISTIC_MIN, MOVES }, worst, "Gbit/s", LIMIT_GREATER_THAN_OR_EQUAL, limit, NULL);
+        if (r <= 0)
+                return r;
 
-                (void) snprintf(expected, sizeof(expected), "%.1f Gb/s", limit);
-                (void) snprintf(actual, sizeof(actual), "%.1f Gb/s", worst);
-                r = step_finding(step, verdict, "host-link", &where, &(Evidence) { .expected = expected, .actual = actual, .replaceable = "cable to the CPU tray" },
-                                 "transfers %s over %s's PCIe link reach %s; as it has trained it must reach %s", ways[slowest],
-                                 links[link].name, actual, expected);
-                if (r < 0)
-                        return r;
-        }
-
-        return step_note_series(step, names[link], (Series) { STATISTIC_MIN, MOVES }, worst, "Gbit/s", NULL);
+        (void) snprintf(expected, sizeof(expected), "%.1f Gb/s", limit);
+        (void) snprintf(actual, sizeof(actual), "%.1f Gb/s", worst);
+        return step_finding(step, verdict, "host-link", &where, &(Evidence) { .expected = expected, .actual = actual, .replaceable = "cable to the CPU tray" },
+                            "transfers %s over %s's PCIe link reach %s; as it has trained it must reach %s", ways[slowest], links[link].name, actual,
+                            expected);
 }
 
 static int judge_errors(Step *step, Verdict *verdict, size_t link, const Reads *before, const Reads *after) {
@@ -179,7 +186,8 @@ static int judge_errors(Step *step, Verdict *verdict, size_t link, const Reads *
         if (is - was <= ERRORS_MAX)
                 return 0;
         return step_finding(step, verdict, "host-link-errors", &where,
-                            &(Evidence) { .address = path, .has_count = true, .count = (double) (is - was) },
+                            &(Evidence) { .address = path, .has_count = true, .count = (double) (is - was),
+                                          .decided = { "host_link_errors_corrected", (double) (is - was), ERRORS_MAX } },
                             "%" PRIu64 " errors were corrected on %s's PCIe link while it was tested, %u may be", is - was, links[link].name,
                             ERRORS_MAX);
 }

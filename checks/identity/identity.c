@@ -63,7 +63,7 @@ typedef struct Neighbours {
 typedef char Facts[_FACT_MAX][ATTRIBUTE_TEXT_MAX];
 
 static int mismatch(Step *step, Verdict *verdict, const char *expected, const char *actual, const char *what) {
-        Evidence evidence = { .address = what, .expected = expected, .actual = actual };
+        Evidence evidence = { .address = what, .expected = expected, .actual = actual, .decided = { "identity_facts_differing", 1, 0 } };
 
         return step_finding(step, verdict, "identity-mismatch", NULL, &evidence, "%s is \"%.64s\", expected \"%.64s\"", what,
                             actual, expected);
@@ -86,11 +86,12 @@ static unsigned routing_id_of(unsigned chip) {
 
 /* One chip that is away is the chip's, or its seat's; both of a tray are the tray's, which has one connector and one supply. */
 static int find_absent(Step *step, Verdict *verdict) {
+        const Evidence evidence = { .decided = { "identity_facts_missing", _FACT_MAX, 0 } };
         unsigned id = routing_id_of(step_chip(step)), sibling = trays[id / 2][1 - id % 2];
 
         if (!step_is_absent(step, step_unit(step)->server, sibling))
-                return step_finding(step, verdict, "identity-missing", NULL, NULL, "the driver shows no such device");
-        return step_finding(step, verdict, "identity-tray-missing", NULL, NULL, "the driver shows neither chip of tray %u, the other is chip%u",
+                return step_finding(step, verdict, "identity-missing", NULL, &evidence, "the driver shows no such device");
+        return step_finding(step, verdict, "identity-tray-missing", NULL, &evidence, "the driver shows neither chip of tray %u, the other is chip%u",
                             id / 2, sibling);
 }
 
@@ -115,7 +116,7 @@ static int read_facts(Step *step, Verdict *verdict, Facts texts) {
         if (n == _FACT_MAX && n_empty == 0)
                 r = find_absent(step, verdict);
         else
-                r = step_finding(step, verdict, "identity-missing", NULL, &(Evidence) { .address = first },
+                r = step_finding(step, verdict, "identity-missing", NULL, &(Evidence) { .address = first, .decided = { "identity_facts_missing", n, 0 } },
                                  "%d of %d facts about the chip are missing, the first is %s", n, _FACT_MAX, first);
         return r < 0 ? r : n;
 }
@@ -124,8 +125,8 @@ static int judge_serial(Step *step, Verdict *verdict, Facts texts) {
         char expected[ATTRIBUTE_TEXT_MAX + 2];
 
         if (!serial_is_plausible(texts[FACT_SERIAL]))
-                return step_finding(step, verdict, "identity-missing", NULL, NULL, "\"%.64s\" is no serial number",
-                                    texts[FACT_SERIAL]);
+                return step_finding(step, verdict, "identity-missing", NULL, &(Evidence) { .decided = { "identity_facts_differing", 1, 0 } },
+                                    "\"%.64s\" is no serial number", texts[FACT_SERIAL]);
         (void) snprintf(expected, sizeof(expected), "0x%s", texts[FACT_SERIAL]);
         if (strcmp(expected, texts[FACT_MAILBOX_SERIAL]) != 0)
                 return mismatch(step, verdict, expected, texts[FACT_MAILBOX_SERIAL], "the firmware's serial");
@@ -215,7 +216,7 @@ static int find_carrier(Step *step, Verdict *verdict, const Location *other, con
         char text[LOCATION_STRING_MAX];
 
         location_format(other, text);
-        return step_finding(step, verdict, "identity-duplicate", NULL, &(Evidence) { .actual = serial, .far_end = text },
+        return step_finding(step, verdict, "identity-duplicate", NULL, &(Evidence) { .actual = serial, .far_end = text, .decided = { "identity_serial_carriers", 1, 0 } },
                             "%s carries the same serial %.64s", text, serial);
 }
 
@@ -287,10 +288,10 @@ static int judge_firmware(Step *step, Verdict *verdict, Facts texts, const Neigh
         const IdentityParameters *parameters = step_parameters(step);
         bool told = parameters && parameters->firmware;
         const char *expected = told ? parameters->firmware : version_of_most(neighbours);
-        Evidence evidence = { .expected = expected, .actual = texts[FACT_FIRMWARE] };
+        Evidence evidence = { .expected = expected, .actual = texts[FACT_FIRMWARE], .decided = { "identity_firmware_differing", 1, 0 } };
 
         if (!expected)
-                return step_finding(step, verdict, "identity-firmware", NULL, NULL,
+                return step_finding(step, verdict, "identity-firmware", NULL, &evidence,
                                     "no firmware version runs on most chips of the server, this one runs %.64s",
                                     texts[FACT_FIRMWARE]);
         if (strcmp(expected, texts[FACT_FIRMWARE]) == 0)
@@ -308,13 +309,13 @@ static int identity_run(Step *step, Verdict *ret) {
         n_absent = read_facts(step, &verdict, texts);
         if (n_absent < 0)
                 return n_absent;
-        r = step_measure(step, "identity_facts_missing", n_absent, "1", LIMIT_EQUAL, 0, NULL);
-        if (r < 0)
-                return r;
         if (n_absent > 0) {
                 *ret = verdict; /* there is nothing to compare */
                 return 0;
         }
+        r = step_measure(step, "identity_facts_missing", 0, "1", LIMIT_EQUAL, 0, NULL);
+        if (r < 0)
+                return r;
 
         r = read_neighbours(step, &neighbours);
         if (r >= 0)

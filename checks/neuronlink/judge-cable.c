@@ -10,7 +10,8 @@
 #include "checks/neuronlink/judge.h"
 #include "checks/neuronlink/wiring.h"
 
-#define ADVICE_MAX (MOVE_TEXT_MAX + 64u)
+#define ADVICE_MAX   (MOVE_TEXT_MAX + 64u)
+#define FRAMES_WRONG { "neuronlink_frames_wrong", 1, 0 }
 
 /* ---- whom it hears ---- */
 
@@ -65,6 +66,7 @@ int judge_cable(Judged *judged) {
         Location where = fabric_location(judged->fabric, judged->port->from);
         Evidence evidence = {
                 .expected = judged->far_text, .actual = from, .far_end = from, .replaceable = judged_replaceable(judged),
+                .decided = { "neuronlink_ports_miscabled", 1, 0 },
         };
 
         if (!judged_hears(judged))
@@ -95,7 +97,7 @@ static bool has_counted(const Judged *judged, const Port *far) {
 }
 
 static int judge_kept(Judged *judged, const Port *far) {
-        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .far_end = judged->far_text };
+        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .far_end = judged->far_text, .decided = FRAMES_WRONG };
 
         if (has_counted(judged, far))
                 return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence,
@@ -108,7 +110,7 @@ static int judge_kept(Judged *judged, const Port *far) {
 }
 
 int judge_nowhere(Judged *judged) {
-        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = judged_replaceable(judged) };
+        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = judged_replaceable(judged), .decided = JUDGED_DOWN };
         const Port *far = fabric_port(judged->fabric, judged->far);
         char advice[ADVICE_MAX];
 
@@ -122,6 +124,7 @@ int judge_nowhere(Judged *judged) {
                                     judged->far_text);
 
         advise(judged, advice);
+        evidence.decided = (Decided) { "neuronlink_ports_miscabled", 1, 0 };
         return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
                             "the link is up, but no port of this scan is heard: it should be %s%s", judged->far_text,
                             advice[0] ? advice : ". Follow the cable");
@@ -130,6 +133,7 @@ int judge_nowhere(Judged *judged) {
 int judge_unplugged(Judged *judged) {
         Evidence evidence = {
                 .expected = judged->far_text, .actual = "nothing is plugged in", .far_end = judged->far_text, .replaceable = "cable",
+                .decided = { "neuronlink_ports_unplugged", 1, 0 },
         };
         char advice[ADVICE_MAX];
 
@@ -153,6 +157,7 @@ static int judge_serial(Judged *judged, PortId other, const char *what) {
         char text[LOCATION_STRING_MAX];
         Evidence evidence = {
                 .expected = port->cable, .actual = judged->port->cable, .far_end = text, .replaceable = judged_replaceable(judged),
+                .decided = { "neuronlink_cables_differing", 1, 0 },
         };
 
         location_format(&where, text);
@@ -186,7 +191,8 @@ static int judge_serials(Judged *judged) {
 /* Two whole cables in each other's place make the right torus all the same. */
 static int judge_intended(Judged *judged) {
         const Port *port = judged->port;
-        Evidence evidence = { .expected = port->wanted_cable, .actual = port->cable, .replaceable = judged_replaceable(judged) };
+        Evidence evidence = { .expected = port->wanted_cable, .actual = port->cable, .replaceable = judged_replaceable(judged),
+                              .decided = { "neuronlink_cables_differing", 1, 0 } };
 
         if (!port->wanted_cable || port->wanted_cable[0] == '\0' || strcmp(port->wanted_cable, port->cable) == 0)
                 return 0;
@@ -199,7 +205,8 @@ static int judge_intended(Judged *judged) {
 static int judge_label(Judged *judged) {
         char text[LOCATION_STRING_MAX];
         const char *wanted = judged->port->wanted_label && judged->port->wanted_label[0] ? judged->port->wanted_label : text;
-        Evidence evidence = { .expected = wanted, .actual = judged->port->label, .replaceable = judged_replaceable(judged) };
+        Evidence evidence = { .expected = wanted, .actual = judged->port->label, .replaceable = judged_replaceable(judged),
+                              .decided = { "neuronlink_labels_differing", 1, 0 } };
 
         location_format(&judged->where, text);
         if (strcmp(judged->port->label, wanted) == 0)
@@ -217,7 +224,7 @@ static int judge_frames(Judged *judged) {
                 [FRAMES_ENDLESS] = "hands out frames without end, while nothing is sent: who is at its other end cannot be told",
                 [FRAMES_SURPLUS] = "hands out frames after the one that was sent to it, while nothing is sent",
         };
-        Evidence evidence = { .expected = judged->far_text, .far_end = judged->far_text };
+        Evidence evidence = { .expected = judged->far_text, .far_end = judged->far_text, .decided = FRAMES_WRONG };
 
         return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence,
                             "the port %s", words[judged->port->frames]);

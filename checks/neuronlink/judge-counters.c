@@ -35,6 +35,7 @@ static int judge_counter(Judged *judged, const char *name, uint64_t before, uint
         (void) snprintf(actual, sizeof(actual), "%" PRId64, forward ? (int64_t) moved : (int64_t) (after - before));
         evidence.expected = expected;
         evidence.actual = actual;
+        evidence.decided = (Decided) { "neuronlink_counter_moved", forward ? (double) moved : -1, (double) least };
         return 1 + step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where, &evidence,
                                 !forward    ? "counter %s runs backwards: it moved by %s, and %" PRIu64 " were seen" :
                                 moved == 0  ? "counter %s stands still: it moved by %s, and %" PRIu64 " were seen" :

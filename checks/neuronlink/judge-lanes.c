@@ -203,8 +203,7 @@ static double alarm_confidence(const Group *group) {
         return each == 0 ? 0 : 1 - ber_confidence((double) group->sum.bits / group->n * GOOD_LANE, each - 1);
 }
 
-static int measure_errors(const Judged *judged, const Group *group, const Location *where, Evidence *evidence, char *expected,
-                          char *actual, size_t size) {
+static void tell_errors(const Group *group, Evidence *evidence, char *expected, char *actual, size_t size) {
         const Lane *sum = &group->sum;
 
         (void) snprintf(expected, size, "at most %" PRIu64 " blocks with errors a lane", sum->limit);
@@ -215,8 +214,19 @@ static int measure_errors(const Judged *judged, const Group *group, const Locati
         evidence->count = (double) sum->errors;
         evidence->has_confidence = group->ailment != AILMENT_AT_TIMES;
         evidence->confidence = evidence->has_confidence ? alarm_confidence(group) : 0;
-        return step_measure(judged->fabric->step, "neuronlink_lane_errors", (double) sum->blocks / group->n, "{error}",
-                            LIMIT_LESS_THAN_OR_EQUAL, (double) sum->limit, where);
+}
+
+/* What it fails by, or is warned of. */
+static Decided decided_of(const Judged *judged, const Group *group) {
+        const Lane *sum = &group->sum;
+
+        if (group->ailment == AILMENT_MARGIN) /* what equals the plan's is too much */
+                return (Decided) { "neuronlink_margin_ratio", sum->margin, nextafter(judged->fabric->parameters->margin, 0) };
+        if (group->ailment == AILMENT_CLOCK)
+                return (Decided) { "neuronlink_bits_slipped", (double) sum->slipped, 0 };
+        if (group->ailment < AILMENT_CROSSTALK)
+                return (Decided) { "neuronlink_lanes_faulty", group->n, 0 };
+        return (Decided) { "neuronlink_lane_errors", (double) sum->blocks / group->n, (double) sum->limit };
 }
 
 /* Whether the other way of the link has the same lanes fail, "" where that is not known or the place explains it. */
@@ -254,8 +264,8 @@ static int say(Judged *judged, const Group *group) {
         Evidence evidence = {
                 .far_end = at_far ? own_text : judged->far_text,
                 .replaceable = segments[group->segment].is_line ? judged_replaceable(judged) : NULL,
+                .decided = decided_of(judged, group),
         };
-        int r = 0;
 
         location_format(&judged->where, own_text);
         if (whole)
@@ -268,9 +278,7 @@ static int say(Judged *judged, const Group *group) {
         }
         describe(judged, group, text, sizeof(text));
         if (group->ailment >= AILMENT_CROSSTALK && group->ailment <= AILMENT_AT_TIMES)
-                r = measure_errors(judged, group, &where, &evidence, expected, actual, sizeof(expected));
-        if (r < 0)
-                return r;
+                tell_errors(group, &evidence, expected, actual, sizeof(expected));
 
         return step_finding(judged->fabric->step, &judged->fabric->verdicts[group->blamed.server][group->blamed.chip], ailments[group->ailment].code,
                             &where, &evidence, "%s: %s%s%s; %s %s", what, text, (group->sum.by_eye ? eye_texts[group->segment] : segments[group->segment].text), other_way(judged, group),

@@ -16,7 +16,7 @@
 static int judge_far_end(Judged *judged, const char *failure) {
         Location where = fabric_location(judged->fabric, judged->sender);
         char own_text[LOCATION_STRING_MAX];
-        Evidence evidence = { .far_end = own_text };
+        Evidence evidence = { .far_end = own_text, .decided = JUDGED_DOWN };
 
         location_format(&judged->where, own_text);
         return step_finding(judged->fabric->step, &judged->fabric->verdicts[judged->sender.server][judged->sender.chip], "link-down",
@@ -27,7 +27,7 @@ static int judge_far_end(Judged *judged, const char *failure) {
 static int judge_broken(Judged *judged) {
         const Port *far = fabric_port(judged->fabric, judged->sender);
         const Ladder *ladder = &judged->port->ladder;
-        Evidence evidence = { .far_end = judged->far_text };
+        Evidence evidence = { .far_end = judged->far_text, .decided = JUDGED_DOWN };
 
         judged->port->tested = true;
         if (judged->port->broken)
@@ -41,7 +41,7 @@ static int judge_broken(Judged *judged) {
 }
 
 static int judge_down(Judged *judged) {
-        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged), .decided = JUDGED_DOWN };
         const Ladder *ladder = &judged->port->ladder;
 
         if (!ladder->climbed || judged->port->either_end)
@@ -59,7 +59,7 @@ static int judge_down(Judged *judged) {
 /* Told at both ends, and neither has failed. */
 static int judge_either_end(Judged *judged) {
         unsigned n = MAX(judged->port->ladder.n_asked, fabric_port(judged->fabric, judged->sender)->ladder.n_asked);
-        Evidence evidence = { .far_end = judged->far_text };
+        Evidence evidence = { .far_end = judged->far_text, .decided = { "neuronlink_links_either_end", 1, 0 } };
 
         judged->port->tested = false;
         return step_finding(judged->fabric->step, judged->verdict, "link-either-end", &judged->where, &evidence,
@@ -83,6 +83,8 @@ static int judge_training(Judged *judged) {
         (void) snprintf(actual, sizeof(actual), "%u lanes of %u Gb/s", status->width, status->lane_gbps);
         evidence.expected = expected;
         evidence.actual = actual;
+        evidence.decided = narrow ? (Decided) { "neuronlink_lanes_trained", status->width, width } :
+                                    (Decided) { "neuronlink_lane_rate", status->lane_gbps, LINK_LANE_GBPS };
         return step_finding(judged->fabric->step, judged->verdict, "link-degraded", &judged->where, &evidence,
                             "trained at %s, and is built for %s; from %s", actual, expected, judged->far_text);
 }
@@ -90,7 +92,8 @@ static int judge_training(Judged *judged) {
 static int judge_retrains(Judged *judged) {
         const Port *port = judged->port;
         uint64_t n = port->after.retrains - port->before.retrains;
-        Evidence evidence = { .has_count = true, .count = (double) n, .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
+        Evidence evidence = { .has_count = true, .count = (double) n, .far_end = judged->far_text, .replaceable = judged_replaceable(judged),
+                              .decided = { "neuronlink_retrains", (double) n, 0 } };
 
         if (!judged_retrained(judged))
                 return 0;
@@ -127,10 +130,11 @@ static int judge_port(Judged *judged) {
         if (!port->driven || judged->fabric->silent[judged->id.chip] || port->error == -ETIMEDOUT)
                 return 0;
         if (port->error == -EPROTO)
-                return step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where, NULL,
+                return step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where,
+                                    &(Evidence) { .decided = { "neuronlink_answers_garbled", 1, 0 } },
                                     "the port answers with values that no port can have: nothing it says counts");
         if (port->error == -ENXIO)
-                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, NULL,
+                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &(Evidence) { .decided = JUDGED_DOWN },
                                     "the chip says that it has no such port");
 
         if (port->empty)

@@ -16,6 +16,8 @@ typedef struct Judged {
         Verdict *verdict;
 } Judged;
 
+#define JUDGED_DOWN { "neuronlink_links_down", 1, 0 } /* Decided: the link of this port is down, by its doing or that of what is plugged in */
+
 /* Whether it went down and came up again during the scan. */
 static inline bool judged_retrained(const Judged *judged) {
         return judged->port->after.retrains > judged->port->before.retrains; /* going back is for judge_counters() */

@@ -59,7 +59,8 @@ typedef struct Lane {
         int64_t slipped;
         uint64_t bits, errors, blocks; /* compared, wrong, blocks with wrong ones */
         uint64_t least;                /* disturbances, see ber.h */
-        uint64_t limit;                /* blocks it might have had when it failed */
+        uint64_t counted;              /* blocks when it passed or failed: it may be counted on, for another lane of its port */
+        uint64_t limit;                /* blocks it might have had then */
         uint64_t resyncs;
         double margin;   /* ratio in the middle of the eye as its edges tell it, where that is too much; else 0 */
 } Lane;

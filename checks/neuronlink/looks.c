@@ -33,6 +33,7 @@ static void judge_look(const Fabric *fabric, Port *port, unsigned n_lanes, unsig
 
                 if (lane->outcome == BER_UNDECIDED) {
                         lane->outcome = (uint8_t) ber_judge(&fabric->looks, look, lane->bits, lane->least, lane->blocks);
+                        lane->counted = lane->blocks;
                         lane->limit = lane->least >= fabric->looks.fails[look] ? fabric->looks.fails[look] - 1 :
                                                                                  (uint64_t) MAX(fabric->looks.passes[look], 0);
                 }

@@ -25,7 +25,20 @@
 typedef struct Tested {
         unsigned ports, lanes, untested;
         bool refused, undecided, either_end;
+        unsigned n_passed;     /* lanes by their errors … */
+        uint64_t worst, limit; /* … and of the one with the most of them these, and those that it might have had */
 } Tested;
+
+static void add_lanes(const Port *port, unsigned n_lanes, Tested *tested) {
+        for (unsigned l = 0; l < n_lanes; l++) {
+                const Lane *lane = &port->lanes[l];
+
+                if (lane->outcome != BER_PASSES || (tested->n_passed++ > 0 && lane->counted <= tested->worst))
+                        continue;
+                tested->worst = lane->counted;
+                tested->limit = lane->limit;
+        }
+}
 
 static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
         for (unsigned p = 0; p < PORTS; p++) {
@@ -40,6 +53,8 @@ static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
                         return r;
                 ret->ports += port->tested;
                 ret->lanes += port->prbs && port->tested ? link_port_width(p) : 0;
+                if (port->prbs && port->tested)
+                        add_lanes(port, link_port_width(p), ret);
                 ret->untested += !port->tested;
                 if (port->driven && port->error == -ETIMEDOUT)
                         fabric->silent[chip] = true;
@@ -93,27 +108,26 @@ static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
                 double value;
         } notes[] = {
                 { "neuronlink_ports_tested", "{port}", tested->ports },
-                { "neuronlink_ports_untested", "{port}", tested->untested },
                 { "neuronlink_lanes_tested", "{lane}", tested->lanes },
                 /* how many good lanes of so many this test would fail, on average */
                 { "neuronlink_false_alarms", "1", tested->lanes * (fabric->looks.false_alarm + (fabric->parameters->margin < 1 ? MARGIN_FALSE_ALARM : 0)) },
         };
+        int r;
 
         (void) location_truncate(&where, LOCATION_CHIP);
         for (size_t i = 0; i < ELEMENTS(notes); i++) {
-                int r;
-
                 r = step_note(fabric->step, notes[i].name, notes[i].value, notes[i].unit, &where);
                 if (r < 0)
                         return r;
         }
-        if (tested->untested > 0) {
-                int r;
-
+        r = step_measure_series(fabric->step, "neuronlink_lane_errors", (Series) { STATISTIC_MAX, tested->n_passed }, (double) tested->worst, "{error}",
+                                LIMIT_LESS_THAN_OR_EQUAL, (double) tested->limit, &where);
+        if (r >= 0 && tested->untested > 0)
+                r = step_note(fabric->step, "neuronlink_ports_untested", tested->untested, "{port}", &where);
+        if (r >= 0 && tested->untested > 0)
                 r = tell_untested(fabric, chip);
-                if (r < 0)
-                        return r;
-        }
+        if (r < 0)
+                return r;
 
         /* As with two adapters: neither end is called broken, and none has passed. */
         if (tested->either_end && verdict != VERDICT_FAILED && !fabric->silent[chip])

@@ -112,7 +112,6 @@ static int say_slow(Judged *judged) {
         const Payload *payload = &judged->port->payload;
         double built = built_rate(judged->port);
         char expected[48], actual[48], often[48] = "";
-        int r;
 
         (void) snprintf(expected, sizeof(expected), "%.3g GB/s", built);
         (void) snprintf(actual, sizeof(actual), "%.3g GB/s", payload->slowest);
@@ -120,11 +119,7 @@ static int say_slow(Judged *judged) {
                 (void) snprintf(often, sizeof(often), " in %u moves of %u", payload->n_slow, payload->n_moved);
         evidence.expected = expected;
         evidence.actual = actual;
-        r = step_measure_series(judged->fabric->step, "neuronlink_bandwidth", (Series) { STATISTIC_MIN, payload->n_moved }, payload->slowest,
-                                "GBy/s", LIMIT_GREATER_THAN_OR_EQUAL, SHARE_LEAST * built, &judged->where);
-        if (r < 0)
-                return r;
-
+        evidence.decided = (Decided) { "neuronlink_bandwidth", payload->slowest, SHARE_LEAST * built };
         return step_finding(judged->fabric->step, judged->verdict, "link-bandwidth", &judged->where, &evidence,
                             "payload arrives at %s%s, and %u lanes of %u Gb/s carry %s; from %s", actual, often, judged->port->before.width,
                             judged->port->before.lane_gbps, expected, judged->far_text);
@@ -133,7 +128,8 @@ static int say_slow(Judged *judged) {
 /* While the link trains nothing arrives, and where lanes fail it is theirs: both are told as such. */
 static int say_blocked(Judged *judged) {
         const Payload *payload = &judged->port->payload;
-        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged),
+                              .decided = { "neuronlink_moves_blocked", payload->n_blocked, 0 } };
 
         if (judged_lanes_fail(judged) || judged_retrained(judged))
                 return 0;
@@ -150,6 +146,7 @@ static int say_replays(Judged *judged, double expected) {
         const Payload *payload = &judged->port->payload;
         Evidence evidence = {
                 .far_end = judged->far_text, .replaceable = judged_replaceable(judged), .has_count = true, .count = (double) payload->replays,
+                .decided = { "neuronlink_replays", (double) payload->replays, 3 * expected + 10 },
         };
 
         return step_finding(judged->fabric->step, judged->verdict, "link-bandwidth", &judged->where, &evidence,
@@ -169,7 +166,8 @@ int judge_traffic(Judged *judged) {
                 return say_slow(judged);
         if (payload->fastest > SHARE_MOST * most_rate(judged))
                 return step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where,
-                                    &(Evidence) { .far_end = judged->far_text },
+                                    &(Evidence) { .far_end = judged->far_text,
+                                                  .decided = { "neuronlink_bandwidth_told", payload->fastest, SHARE_MOST * most_rate(judged) } },
                                     "%.3g GB/s of payload and %" PRIu64 " replays are more than its lanes can carry: its figures are wrong",
                                     payload->fastest, payload->replays);
 

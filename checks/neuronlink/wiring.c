@@ -255,6 +255,7 @@ int wiring_judge(Fabric *fabric, Verdict *verdict) {
                 return 0;
 
         evidence.count = n;
+        evidence.decided = (Decided) { "neuronlink_cable_moves", n, 0 };
         return step_finding(fabric->step, verdict, "link-cabling", NULL, &evidence, "%u move%s put%s the cables right: %s%s", n,
                             n > 1 ? "s" : "", n > 1 ? "" : "s", text, n_told < n ? "; the others stand at their ports" : "");
 }

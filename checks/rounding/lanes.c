@@ -196,7 +196,7 @@ int lanes_judge(Step *step, Verdict *verdict, Session *session, unsigned core, W
         }
         if (!wrong) {
                 tally->mismatched++;
-                return step_finding(step, verdict, "rounding-generator", where, NULL,
+                return step_finding(step, verdict, "rounding-generator", where, &(Evidence) { .decided = { "rounding_mismatched_conversions", 1, 0 } },
                                     "conversions were wrong when they were compared, and changed before they were read again");
         }
         r = look_closer(session, core, engine, diagnoses);

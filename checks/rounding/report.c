@@ -132,7 +132,8 @@ static void describe(const LaneDiagnosis *d, const Budget *budget, char text[sta
 
 static int report(Step *step, Verdict *verdict, const Location *where, const Budget *budget, const LaneDiagnosis *d, uint64_t n_mismatches) {
         char address[64], expected[16], actual[16], text[TEXT_MAX];
-        Evidence evidence = { .has_count = true, .count = n_mismatches, .address = address, .expected = expected, .actual = actual };
+        Evidence evidence = { .has_count = true, .count = n_mismatches, .address = address, .expected = expected, .actual = actual,
+                              .decided = { "rounding_mismatched_conversions", (double) n_mismatches, 0 } };
 
         (void) snprintf(address, sizeof(address), "binary32 0x%08" PRIx32 " to %s", d->in, wire_format_words[d->format]);
         (void) snprintf(expected, sizeof(expected), "0x%0*" PRIx32, 2 * (int) wire_format_bytes(d->format), d->expected);

@@ -10,11 +10,13 @@
  */
 
 #include "checks/rounding/session.h"
+#include "checks/stream.h"
 
 typedef struct Retest {
         bool biased;
         uint64_t n, ups;
         double p_value;
+        Decided decided; /* where it is biased: by the likelihoods or by the tail */
 } Retest;
 
 /* UPS: the first count. A lane is held against one as biased as the budget says, to the side on which that lies. */

@@ -74,7 +74,8 @@ static int judge_unlucky(Step *step, Verdict *verdict, Session *session, unsigne
                 r = location_append(&at, LOCATION_ENGINE_LANE, lane);
         if (r < 0 || !retest.biased)
                 return r;
-        return step_finding(step, verdict, "rounding-bias", &at, NULL, "%u of %u went up, and %" PRIu64 " of %" PRIu64 " with a fresh seed, probability %.2g",
+        return step_finding(step, verdict, "rounding-bias", &at, &(Evidence) { .decided = retest.decided },
+                            "%u of %u went up, and %" PRIu64 " of %" PRIu64 " with a fresh seed, probability %.2g",
                             ups, script->budget.each, retest.ups, retest.n, retest.p_value);
 }
 

@@ -131,7 +131,8 @@ static void say_fault(const SparseDiagnosis *d, char *text, size_t size) {
 
 int sparse_report(Step *step, Verdict *verdict, unsigned core, const SparseDiagnosis *diagnosis) {
         char place[96], fault[LINE_MAX], often[64] = "", expected[32], actual[96];
-        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_selections };
+        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_selections,
+                              .decided = { "sparsity_mismatched_selections", diagnosis->n_selections > 0 ? (double) diagnosis->n_selections : 1, 0 } };
         bool is_told = diagnosis->fault != SPARSE_UNEXPLAINED;
         Location where;
         int r;

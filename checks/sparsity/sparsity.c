@@ -190,7 +190,7 @@ static int report_refused(Sparsity *sparsity, Verdict *verdict, unsigned core) {
 
                 sparsity->n_findings++;
                 sparsity->cores[core].n_findings++;
-                r = step_finding(sparsity->step, verdict, "sparsity-mode", &where, NULL,
+                r = step_finding(sparsity->step, verdict, "sparsity-mode", &where, &(Evidence) { .decided = { "sparsity_modes_refused", 1, 0 } },
                                  "core%u: mode %s is refused", core, sparse_mode_at(i)->name);
                 if (r < 0)
                         return r;
@@ -326,7 +326,7 @@ static int report_once(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         if (r < 0)
                 return r;
         (void) snprintf(more, sizeof(more), " and %u more", n - 1);
-        return step_finding(sparsity->step, verdict, "sparsity-sums", &where, NULL,
+        return step_finding(sparsity->step, verdict, "sparsity-sums", &where, &(Evidence) { .decided = { "sparsity_columns_once_wrong", n, 0 } },
                             "core%u: sums of sparse products were wrong in column %u%s, and not again in %u rounds of the same: a selector or a cell of PSUM",
                             index, first, n > 1 ? more : "", REPLAY_ROUNDS);
 }

@@ -29,7 +29,7 @@ static char *address_of(const SramRun *run, unsigned number, const uint16_t at[s
 /* ---- the device ---- */
 
 static int tell_engine(SramRun *run, unsigned number, unsigned n, const uint16_t *at, const char *message) {
-        Evidence evidence = { .has_count = true, .count = n };
+        Evidence evidence = { .has_count = true, .count = n, .decided = { "sram_march_lies", n, 0 } };
         char address[32];
         Location where;
 
@@ -60,7 +60,7 @@ int sram_report_engine(SramRun *run, unsigned number) {
 }
 
 int sram_report_ecc(SramRun *run, unsigned number, const uint16_t *at, const char *message) {
-        Evidence evidence = {};
+        Evidence evidence = { .decided = { "sram_ecc_lies", 1, 0 } };
         char address[32];
         Location where;
 
@@ -172,6 +172,7 @@ int sram_report_defect(SramRun *run, const SramDefect *defect) {
                 .actual    = memory_data_hex(&defect->actual, actual),
                 .has_count = true,
                 .count     = (double) MAX(defect->n_accesses, defect->n_reads),
+                .decided   = { "sram_mismatches", (double) MAX(MAX(defect->n_accesses, defect->n_reads), 1u), 0 },
         };
 
         return step_finding(run->step, &run->verdict, codes[defect->kind], &where, &evidence, "%s",
@@ -179,7 +180,7 @@ int sram_report_defect(SramRun *run, const SramDefect *defect) {
 }
 
 int sram_report_unexplained(SramRun *run, unsigned number, uint64_t n) {
-        Evidence evidence = { .has_count = true, .count = (double) n };
+        Evidence evidence = { .has_count = true, .count = (double) n, .decided = { "sram_mismatches", (double) n, 0 } };
         Location where;
 
         core_of(run, number, &where);

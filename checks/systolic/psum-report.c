@@ -70,7 +70,8 @@ static unsigned parts_gather(const Examination *examination, unsigned bank, Part
 
 /* ROUNDS: in which it was wrong, as a mask, beside the run that led to this. */
 static int find(const Report *report, int bank, int partition, uint8_t rounds, const char *text) {
-        Evidence evidence = { .seen = 1 + (unsigned) __builtin_popcount(rounds), .tried = 1 + report->examination->round };
+        Evidence evidence = { .seen = 1 + (unsigned) __builtin_popcount(rounds), .tried = 1 + report->examination->round,
+                              .decided = { "systolic_psum_faulty_cores", 1, 0 } };
         Location where = *step_unit(report->step);
         int r;
 
@@ -152,7 +153,7 @@ int psum_report_flag(const Report *report, int accumulates) {
 }
 
 int psum_report_loaded(Step *step, unsigned core, int line, bool accumulates, unsigned seen, unsigned tried, Verdict *verdict, PsumResult *result) {
-        Evidence evidence = { .seen = seen, .tried = tried };
+        Evidence evidence = { .seen = seen, .tried = tried, .decided = { "systolic_psum_faulty_cores", 1, 0 } };
         Location where = *step_unit(step);
         int r;
 

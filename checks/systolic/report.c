@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 static const char *const fault_codes[_ARRAY_FAULT_MAX] = {
         [ARRAY_PE] = "systolic-pe",
@@ -171,7 +172,8 @@ int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosi
                      const Control *control) {
         char address[64], expected[16], actual[16];
         unsigned reproduced = diagnosis_count_reproduced(diagnosis, control);
-        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs, .seen = 1 + reproduced, .tried = 1 + CONTROL_RUNS };
+        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs, .seen = 1 + reproduced, .tried = 1 + CONTROL_RUNS,
+                              .decided = { "systolic_mismatched_outputs", MAX((double) diagnosis->n_outputs, 1), 0 } };
         const char *code = fault_codes[control->everywhere ? ARRAY_UNEXPLAINED : diagnosis->fault];
         Location where = *step_unit(step);
         Words words = {};

@@ -211,7 +211,7 @@ static unsigned formats_refused(const Systolic *systolic, unsigned core) {
 static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused, unsigned index, Verdict *verdict) {
         const Pattern *pattern = pattern_at(index);
         uint16_t status = systolic->array.cores[core].refused[index];
-        Evidence evidence = { .has_count = true, .count = n_refused };
+        Evidence evidence = { .has_count = true, .count = n_refused, .decided = { "systolic_matmuls_refused", n_refused, 0 } };
         Location where = *step_unit(systolic->step);
         unsigned formats = formats_refused(systolic, core);
         char how[64] = "not answered in full", text[WIRE_FORMATS_TEXT];
@@ -279,6 +279,8 @@ static int avoid_psum(Systolic *systolic) {
         return r;
 }
 
+static const Evidence faulty_core = { .decided = { "systolic_psum_faulty_cores", 1, 0 } };
+
 /* Wrong sums, errors told of PSUM, and no element found: where another bank gives what it should, it is the bank. */
 static int judge_told(Systolic *systolic, unsigned core, Verdict *verdict) {
         Location where = *step_unit(systolic->step);
@@ -296,7 +298,7 @@ static int judge_told(Systolic *systolic, unsigned core, Verdict *verdict) {
                 return r;
         systolic->psum.faulty |= 1u << core;
         systolic->n_findings++;
-        return step_finding(systolic->step, verdict, "systolic-psum", &where, NULL,
+        return step_finding(systolic->step, verdict, "systolic-psum", &where, &faulty_core,
                             "core%u: PSUM bank 0 spoils sums, and told of errors; bank 1 does not", core);
 }
 
@@ -317,12 +319,12 @@ static int judge_unexplained(Systolic *systolic, unsigned core, Verdict *verdict
                 return r;
         systolic->n_findings++;
         if (systolic->psum.mistaken >> core & 1)
-                return step_finding(systolic->step, verdict, "systolic-mode", &where, NULL,
+                return step_finding(systolic->step, verdict, "systolic-mode", &where, &(Evidence) { .decided = { "systolic_sums_mistaken", 1, 0 } },
                                     "core%u: bf16 is at times taken for %s, in sums alone that PSUM was tried with", core,
                                     wire_format_words[systolic->psum.taken_for]);
 
         systolic->psum.faulty |= 1u << core;
-        return step_finding(systolic->step, verdict, "systolic-psum", &where, NULL,
+        return step_finding(systolic->step, verdict, "systolic-psum", &where, &faulty_core,
                             "core%u: sums were wrong, which no element of PSUM, no line of its address and no flag explains", core);
 }
 
@@ -344,7 +346,7 @@ static int report_psum_refused(Systolic *systolic, Verdict *verdict) {
                 if (r < 0)
                         return r;
                 systolic->n_findings++;
-                r = step_finding(systolic->step, verdict, "systolic-mode", &where, NULL,
+                r = step_finding(systolic->step, verdict, "systolic-mode", &where, &(Evidence) { .decided = { "systolic_matmuls_refused", 1, 0 } },
                                  "core%u: refused, status %u, or cut short a bf16 matmul with a part of PSUM", core, systolic->psum.status);
                 if (r < 0)
                         return r;
@@ -395,12 +397,12 @@ static int judge_psum(Systolic *systolic, Verdict *verdict) {
                 return r;
 
         r = step_note(systolic->step, "systolic_psum_compared", (double) psum->n_compared, "{output}", NULL);
-        if (r >= 0)
-                r = step_measure(systolic->step, "systolic_psum_faulty_cores", (double) __builtin_popcount(psum->faulty), "{core}",
-                                 LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
         for (unsigned core = 0; core < CORES && r >= 0; core++)
                 if (suspects & array->psum_told & ~psum->faulty & 1u << core)
                         r = judge_told(systolic, core, verdict);
+        if (r >= 0)
+                r = step_measure(systolic->step, "systolic_psum_faulty_cores", (double) __builtin_popcount(psum->faulty), "{core}",
+                                 LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
         return r < 0 ? r : avoid_psum(systolic);
 }
 

@@ -145,7 +145,8 @@ static int find_errors(Step *step, Verdict *verdict, ErrorCounter counter, uint6
 static int judge_lie(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t sysfs, uint64_t mailbox, bool full) {
         const char *path = error_counter_path(counter);
         char expected[24], actual[24];
-        Evidence evidence = { .address = path, .expected = expected, .actual = actual };
+        Evidence evidence = { .address = path, .expected = expected, .actual = actual,
+                              .decided = { "telemetry_counter_difference", (double) sysfs - (double) mailbox, 0 } };
 
         if (sysfs == mailbox || (full && sysfs > mailbox))
                 return 0;
@@ -223,7 +224,8 @@ static int judge_health(Step *step, Verdict *verdict, Readings texts, const Erro
                 return r;
         if ((bits == 0) != (strcmp(components, "none") == 0))
                 return step_finding(step, verdict, "counter-lies", NULL,
-                                    &(Evidence) { .address = paths[READING_COMPONENTS], .expected = texts[READING_HEALTH], .actual = components },
+                                    &(Evidence) { .address = paths[READING_COMPONENTS], .expected = texts[READING_HEALTH], .actual = components,
+                                                  .decided = { "telemetry_health_differing", 1, 0 } },
                                     "the driver calls \"%.64s\" unhealthy, the firmware's register is %.64s", components,
                                     texts[READING_HEALTH]);
         r = step_note(step, "telemetry_health_status", (double) bits, "1", NULL);
@@ -232,7 +234,8 @@ static int judge_health(Step *step, Verdict *verdict, Readings texts, const Erro
         if (r < 0 || (bits & ~explained) == 0)
                 return r;
         return step_finding(step, verdict, "component-unhealthy", NULL,
-                            &(Evidence) { .address = paths[READING_HEALTH], .expected = "0x00000000", .actual = texts[READING_HEALTH] },
+                            &(Evidence) { .address = paths[READING_HEALTH], .expected = "0x00000000", .actual = texts[READING_HEALTH],
+                                          .decided = { "telemetry_health_unexplained", (double) (bits & ~explained), 0 } },
                             "the firmware calls %.64s unhealthy", components);
 }
 

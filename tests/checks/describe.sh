@@ -36,6 +36,8 @@ ends() { # STATUS COMMAND…
 holds "every check is described with its codes" jq -e '[.. | objects | select(has("codes"))] | length > 5 and all(.[]; .codes | length > 0)' json
 holds "a parameter that is a mapping tells its own" \
         jq -e '[.. | objects | select(.name? == "hammer") | .parameters[] | select(.name == "activations")][0].default == 12000' json
+holds "each value says its limit or why it has none" \
+        jq -e '[.. | objects | select(has("unit") and has("why"))] | length > 100 and all(.[]; (.why | length > 10) and ((.limit == "no limit") != has("beyond")))' json
 holds "in words too" grep -q '^          activations: unsigned 1 … 14999, default 12000' words
 
 sed -n '/^plan: cells/,/^```$/{/^```$/d;p}' "$manual" >cells.yaml

@@ -203,6 +203,7 @@ static Verdict scan(const Check *check, unsigned n, bool *ret_touched) {
                 check->prepare();
         if (check->prepare_for)
                 check->prepare_for(parameters, 1);
+        hall_holds = false;
         verdict = hall_scan(device, check, parameters, &found);
         *ret_touched = end();
         (void) device_free(device);

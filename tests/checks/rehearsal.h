@@ -21,6 +21,7 @@
 #include "checks/step.h"
 #include "sim/batch.h"
 #include "sim/scenario.h"
+#include "tests/checks/held.h"
 
 #define REHEARSAL_WINDOW   (256u << 10)
 #define REHEARSAL_FINDINGS 4096u
@@ -63,6 +64,7 @@ struct Step {
         Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
         Reason reasons[CHIPS]; /* of these */
         unsigned n_measurements;
+        Verdict beyond; /* what values beyond their limits come to */
         double ports_tested[CHIPS], lanes_tested[CHIPS];
         unsigned n_untested;           /* ports and adapters that were named as not tested */
         char untested[CHIPS * PORTS][96]; /* "WHY WHERE" */
@@ -166,11 +168,19 @@ DEFINE_CLEANUP(Step *, rehearsal_free);
 #define _cleanup_rehearsal_ _cleanup_(rehearsal_freep)
 
 static int rehearsal_run(Step *step, Verdict *ret) {
+        int r;
+
         step->n_said = step->n_batches = step->n_measurements = step->n_tampered = step->n_untested = 0;
         step->reorder = -1;
+        step->beyond = VERDICT_PASSED;
         for (unsigned c = 0; c < CHIPS; c++)
                 step->parts[c] = _VERDICT_INVALID;
-        return check_find(step->word->name)->run(step, ret);
+        r = check_find(step->word->name)->run(step, ret);
+        if (r >= 0 && *ret == VERDICT_PASSED && step->beyond != VERDICT_PASSED) {
+                fprintf(stderr, "a value is beyond its limit, and the step passed\n");
+                abort();
+        }
+        return r;
 }
 
 static __attribute__((unused)) bool rehearsal_said(const Step *step, const char *code, const char *at) {
@@ -316,6 +326,7 @@ int step_measure_series(Step *step, const char *name, Series series, double valu
         int chip = where ? location_index(where, LOCATION_CHIP) : -ENOENT;
 
         step->n_measurements++;
+        held_value(name, unit, value, type, limit, &step->beyond);
         if (strcmp(name, "neuronlink_ports_tested") == 0)
                 step->ports_tested[chip] = value;
         if (strstr(name, "_untested_") && step->n_untested < CHIPS * PORTS) {
@@ -357,6 +368,7 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
         (void) snprintf(said->far_end, sizeof(said->far_end), "%s", evidence && evidence->far_end ? evidence->far_end : "");
         (void) snprintf(said->replaceable, sizeof(said->replaceable), "%s", evidence && evidence->replaceable ? evidence->replaceable : "");
         location_format(where ? where : &step->unit, said->at);
+        held_finding(code, evidence ? &evidence->decided : NULL, step->beyond);
         verdict_raise(verdict, catalogue_find(code)->severity);
         return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "checks/catalogue.h"
 #include "sim/tensor-memo.h"
+#include "tests/checks/held.h"
 
 extern const Model model_tensor;
 
@@ -19,6 +20,7 @@ struct Step {
         Location unit;
         const void *parameters;
         TensorOutcome *outcome;
+        Verdict beyond; /* what values beyond their limits come to */
 };
 
 static uint64_t mix(uint64_t x) {
@@ -285,6 +287,7 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
                  const Location *where) {
         bool beyond = !limit_holds(type, value, limit);
 
+        held_value(name, unit, value, type, limit, &step->beyond);
         step->outcome->n_beyond += beyond;
         return beyond;
 }
@@ -309,6 +312,7 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
         va_start(arguments, format);
         (void) vsnprintf(finding->message, sizeof(finding->message), format, arguments);
         va_end(arguments);
+        held_finding(code, evidence ? &evidence->decided : NULL, step->beyond);
         verdict_raise(verdict, catalogue_find(code)->severity);
         return 0;
 }

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checks/findings.h"
 
@@ -139,6 +141,63 @@ static void test_what_is_not_explained_stays(void **state) {
         findings_clear(&findings);
 }
 
+/* What FINDINGS are told as, line by line. Released with free(). */
+static char *written(const Findings *findings, bool once) {
+        Outlet *outlet = calloc(1, sizeof(*outlet));
+        char *text = calloc(1, 16384);
+        int ends[2];
+
+        assert_true(outlet && text);
+        assert_int_equal(pipe(ends), 0);
+        outlet->fd = ends[1];
+        findings_write(findings, "us0-1:efa", 2, once, outlet);
+        assert_int_equal(outlet_flush(outlet), 0);
+        (void) close(ends[1]);
+        assert_true(read(ends[0], text, 16383) >= 0);
+        (void) close(ends[0]);
+        free(outlet);
+        return text;
+}
+
+static unsigned count_of(const char *text, const char *what) {
+        unsigned n = 0;
+
+        while ((text = strstr(text, what))) {
+                text += strlen(what);
+                n++;
+        }
+        return n;
+}
+
+/* The second run alone saw the second one; the first measured nothing of it. */
+static void test_each_follows_from_its_own_value(void **state) {
+        Finding first = finding_at("us0-1/chip3/nic3", "efa-loss"), second = finding_at("us0-1/chip9/nic9", "efa-loss");
+        char *text;
+        Findings findings = {};
+
+        first.evidence.decided = (Decided) { "efa_packets_wrong", 17, 0 };
+        second.evidence.decided = (Decided) { "efa_packets_wrong", 3, 0 };
+        assert_int_equal(findings_add(&findings, &first, 1), 0);
+        assert_int_equal(findings_add(&findings, &second, 2), 0);
+        text = written(&findings, false);
+        assert_int_equal(count_of(text, "\"measurement\""), 2);
+        assert_non_null(strstr(text, "{\"name\":\"efa_packets_wrong\",\"value\":17,\"unit\":\"{packet}\","
+                                     "\"validators\":[{\"type\":\"EQUAL\",\"value\":0}]"));
+        assert_non_null(strstr(strstr(text, "\"value\":3,\"unit\""), "us0-1/chip9/nic9"));
+        assert_int_equal(count_of(text, "decided"), 0); /* it is known between a child and the worker alone */
+        free(text);
+        text = written(&findings, true);
+        assert_int_equal(count_of(text, "\"measurement\""), 1);
+        assert_int_equal(count_of(text, "\"diagnosis\""), 2);
+        free(text);
+
+        findings_remove(&findings, "efa-loss");
+        text = written(&findings, false);
+        assert_int_equal(count_of(text, "\"measurement\""), 0);
+        free(text);
+        findings_clear(&findings);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_same_code_and_place_is_one_finding),
@@ -148,6 +207,7 @@ int main(void) {
                 cmocka_unit_test(test_they_are_bounded),
                 cmocka_unit_test(test_what_one_run_explains_another_does_not_suspect),
                 cmocka_unit_test(test_what_is_not_explained_stays),
+                cmocka_unit_test(test_each_follows_from_its_own_value),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

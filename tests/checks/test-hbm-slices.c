@@ -255,14 +255,14 @@ static StepEnd scan(Bench *bench) {
         StepEnd end = {};
         Step *step = NULL;
 
-        bench->found.n = 0;
-        bench->found.lines[0] = '\0';
         (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "trn-0");
         (void) location_append(&settings.unit, LOCATION_CHIP, 0);
+        found_begin(&bench->found, &settings.unit, &check_hbm);
         assert_int_equal(step_new(&settings, &step), 0);
         (void) step_run(step, &check_hbm, &end);
         end.message = NULL;
         (void) step_free(step);
+        bench->found.reader = stream_reader_free(bench->found.reader);
         take_regions(bench);
         return end;
 }

@@ -47,6 +47,8 @@ static void hear_finding(Heard *heard, const Finding *finding) {
                 hear(heard, " count %g", finding->evidence.count);
         if (finding->evidence.has_confidence)
                 hear(heard, " confidence %g", finding->evidence.confidence);
+        if (finding->evidence.decided.measurement)
+                hear(heard, " by %s %g against %g", finding->evidence.decided.measurement, finding->evidence.decided.value, finding->evidence.decided.limit);
         if (finding->action != ACTION_NONE)
                 hear(heard, " do %s", action_to_string(finding->action));
 }
@@ -245,7 +247,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                 .code = "hbm-cell", .severity = SEVERITY_FAIL, .where = parse("us0-1/chip3/hbm2/ch3"),
                 .message = "bit 9 \"stuck\"", .action = ACTION_QUARANTINE, .reproduced = 2, .runs = 3,
                 .evidence = { .expected = "0x00", .far_end = "us0-1/chip4/link-x+", .has_count = true, .count = 1e6,
-                              .has_confidence = true, .confidence = 0.99 },
+                              .has_confidence = true, .confidence = 0.99, .decided = { "hbm_reads_wrong", 17, 0 } },
         };
         Location part = parse("us0-1/chip3");
         Regions regions = { .position = 41 };
@@ -290,7 +292,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                             "6 us0-1/chip3:hbm 50 %\n"
                             "7 us0-1/chip3:hbm regions sid 3 row 16384/32 from 41 tested '0-40,95' failed '12' occupied '41-94'\n"
                             "9 us0-1/chip3:hbm finding hbm-cell fail us0-1/chip3/hbm2/ch3 'bit 9 \"stuck\"' 2/3 "
-                            "expected 0x00 far us0-1/chip4/link-x+ count 1e+06 confidence 0.99 do quarantine\n"
+                            "expected 0x00 far us0-1/chip4/link-x+ count 1e+06 confidence 0.99 by hbm_reads_wrong 17 against 0 do quarantine\n"
                             "10 us0-1:links part us0-1/chip3 passed\n"
                             "11 us0-1:links part us0-1/chip3 skipped for budget\n"
                             "13 us0-1/chip3:hbm ends failed '' '-' 1 18446744073709551615 123456789012 2/3\n"
@@ -573,6 +575,18 @@ static void test_findings_and_values_sit_where_their_step_may_look(void **state)
                   OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
                        "\"confidence\":1.5"),
                   "line 3: evidence out of range" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
+                       "\"decided\":\"hbm_luck\",\"value\":1,\"limit\":0"),
+                  "line 3: a finding that follows from no value with a limit" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
+                       "\"decided\":\"hbm_regions\",\"value\":1,\"limit\":0"),
+                  "line 3: a finding that follows from no value with a limit" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
+                       "\"decided\":\"hbm_reads_wrong\",\"value\":1"),
+                  "line 3: a finding that follows from no value with a limit" },
                 { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
                   OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
                        "\"far_end\":\"There\""),

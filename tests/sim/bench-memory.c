@@ -145,7 +145,7 @@ static double plain_usec_of_access(void) {
 }
 
 static double step_usec(void) {
-        Found *found = malloc(sizeof(Found));
+        Found *found = calloc(1, sizeof(Found));
         char *text = faulty(0);
         Device *device = hall_device(text, "us0-0", 0, 4 << 20);
         StepServer servers[1] = { { .name = "us0-0", .device = device, .included = 0xffff } };

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`; and every unit is one. TAP on stdout.
+# The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`; every unit is one; and the verdict of each
+# step follows from its values and their limits alone. Of all scenarios together, each row of the table of measurements is said. TAP on stdout.
 #
 # usage: every-scenario-is-found-out.sh BUILD-FOLDER [SCENARIO…]   (default: all, plan preflight; $ASSAY_MATRIX_PLAN is another;
 # a comment "Scanned with the plan NAME" in a scenario decides for it; "First scanned with the plan NAME, then reset: PART…" is what
@@ -12,6 +13,7 @@ cd "$(dirname "$0")/../.."
 
 build=$1
 shift
+all=$([ $# -gt 0 ] || echo 1)
 [ $# -gt 0 ] || set -- sim/scenarios/*.yaml
 plan=${ASSAY_MATRIX_PLAN:-preflight}
 stage_open "$build"
@@ -76,13 +78,14 @@ run_scenario() { # SCENARIO NUMBER: prints what is wrong
                 scan "$device" "${own:-$plan}" "${streams[-1]}" "$(scale_of "$scenario")" || return 1
                 "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1
                 units_are_of_ucum "${streams[-1]}" || return 1
+                "$build/tests/checks/values" "$stage/values" "${streams[-1]}" || return 1
         done
         jobs_are_left_alone "$stage/s$2.socket" || return 1
         kill "$stage_sim_pid" 2>/dev/null
         return 0
 }
 
-echo "1..$#"
+echo "1..$(($# + ${all:-0}))"
 failed=0 number=0
 for scenario in "$@"; do
         number=$((number + 1))
@@ -95,4 +98,13 @@ for scenario in "$@"; do
                 failed=$((failed + 1))
         fi
 done
+if [ -n "$all" ]; then
+        if "$build/tests/checks/values" --orphans "$stage/values" tests/checks/values-without-scenario.txt >"$stage/said"; then
+                echo "ok $((number + 1)) - each value of the table is said"
+        else
+                echo "not ok $((number + 1)) - each value of the table is said"
+                sed 's/^/# /' "$stage/said"
+                failed=$((failed + 1))
+        fi
+fi
 exit $((failed > 0))

@@ -29,15 +29,15 @@ allowed() { # FROM TO HEADER
                 case $3 in checks/wire.h | checks/location.h | checks/yaml.h | checks/catalogue.h | checks/stream.h | \
                         checks/cleanup.h | checks/march/notation.h) return 0 ;; esac ;;
         'daemon/record>checks' | 'daemon/record/'*'>checks')
-                case $3 in checks/verdict.h | checks/catalogue.h | checks/location.h | checks/particulars.h | checks/regions.h | checks/cleanup.h | \
-                        checks/whole-file.h) return 0 ;; esac ;;
+                case $3 in checks/verdict.h | checks/catalogue.h | checks/measurements.h | checks/location.h | checks/particulars.h | \
+                        checks/regions.h | checks/cleanup.h | checks/whole-file.h) return 0 ;; esac ;;
         'witness>checks') case $3 in checks/cleanup.h | checks/verdict.h | checks/whole-file.h) return 0 ;; esac ;;
         'witness>daemon/record' | 'witness>daemon/record/'*) # notes, trees and checkpoints are the same on both sides
                 case $3 in daemon/record/record.h | daemon/record/keys/checkpoint.h | daemon/record/store/database.h | daemon/record/keys/keyring.h | \
                         daemon/record/tree/lines.h | daemon/record/keys/note.h | daemon/record/encode/printer.h | daemon/record/encode/words.h) return 0 ;; esac ;;
         'daemon>checks' | 'cli>checks' | 'daemon/sinks>checks' | 'daemon/ledger>checks' | 'daemon/line>checks')
                 case $3 in checks/verdict.h | checks/plan.h | checks/stream.h | checks/location.h | checks/catalogue.h | \
-                        checks/yaml.h | checks/cleanup.h | checks/particulars.h | checks/regions.h | checks/topology.h | checks/whole-file.h) return 0 ;; esac ;;
+                        checks/measurements.h | checks/yaml.h | checks/cleanup.h | checks/particulars.h | checks/regions.h | checks/topology.h | checks/whole-file.h) return 0 ;; esac ;;
         'daemon>daemon/record' | 'cli>daemon/record' | 'daemon/sinks>daemon/record' | 'daemon/ledger>daemon/record' | \
                 'daemon/line>daemon/record') [ "$3" = daemon/record/record.h ] && return 0 ;;
         'cli>daemon' | 'daemon/sinks>daemon' | 'daemon/ledger>daemon' | 'daemon/line>daemon')

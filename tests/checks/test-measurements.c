@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "checks/measurements.h"
+#include "checks/plan.h"
+
+static bool is_of(const char *check, const char *name) {
+        return measurement_find(check, name) != NULL;
+}
+
+static void a_row_says_what_its_value_needs(void **state) {
+        const MeasurementRow *row;
+
+        for (size_t i = 0; (row = measurement_at(i)); i++) {
+                bool is_limited = row->limit_type != LIMIT_NONE;
+
+                assert_true(strcmp(row->check, "device") == 0 || check_word_find(row->check));
+                assert_true(strlen(row->unit) > 0);
+                assert_true(strlen(row->why) > 10 && row->why[strlen(row->why) - 1] != '.');
+                assert_true(row->unlimited == NULL || is_limited);
+                /* Beyond a limit a step is called something, and what is said beyond it alone has one. */
+                assert_int_equal(row->beyond != SEVERITY_INFO, is_limited);
+                assert_true(row->duty == MEASUREMENT_ASKED || is_limited);
+        }
+        assert_true(measurement_at(100) != NULL);
+}
+
+/* Every name leads to one row, whoever says it: so the name alone tells which. */
+static void no_name_has_two_rows(void **state) {
+        const MeasurementRow *row, *other;
+
+        for (size_t i = 0; (row = measurement_at(i)); i++)
+                for (size_t k = 0; k < i && (other = measurement_at(k)); k++)
+                        assert_string_not_equal(row->name, other->name);
+}
+
+/* Each check can pass by something: a value that each step says, or one of those that a plan asks for. */
+static void each_check_has_a_limit(void **state) {
+        const CheckWord *word;
+
+        for (size_t i = 0; (word = check_word_at(i)); i++) {
+                const MeasurementRow *row;
+                unsigned n = 0;
+
+                for (size_t k = 0; (row = measurement_at(k)); k++)
+                        n += strcmp(row->check, word->name) == 0 && row->duty != MEASUREMENT_BEYOND && row->limit_type != LIMIT_NONE;
+                if (n == 0)
+                        fail_msg("%s passes by nothing", word->name);
+        }
+}
+
+/* What counts as covered is a row. */
+static void what_plans_promise_is_in_the_table(void **state) {
+        const CheckWord *word;
+
+        for (size_t i = 0; (word = check_word_at(i)); i++)
+                for (const char *const *count = word->counts; count && *count; count++)
+                        if (!is_of(word->name, *count))
+                                fail_msg("%s has no row", *count);
+}
+
+static void a_family_is_exact_and_bounded(void **state) {
+        assert_true(is_of("collective", "collective_all_reduce_64_fp32_1073741824_busbw"));
+        assert_true(is_of("collective", "collective_sendrecv_16_uint8_0_time"));
+        assert_false(is_of("collective", "collective_all_reduce_64_fp32_01_busbw"));
+        assert_false(is_of("collective", "collective_all_reduce_64_fp32_10737418240_busbw"));
+        assert_false(is_of("collective", "collective_all_reduce_64_fp32_1_busbw_"));
+        assert_false(is_of("collective", "collective_all_reduce_64_fp32__busbw"));
+        assert_false(is_of("collective", "collective_broadcast_64_fp32_1_busbw"));
+        assert_false(is_of("collective", "collective_all_reduce_64_fp64_1_time"));
+        assert_false(is_of("efa", "collective_all_reduce_64_fp32_1_time"));
+        assert_true(is_of("neuronlink", "neuronlink_untested_either_end"));
+        assert_false(is_of("neuronlink", "neuronlink_untested_either"));
+        assert_false(is_of("neuronlink", "neuronlink_untested_"));
+        assert_false(is_of("neuronlink", ""));
+        assert_true(is_of("host-link", "host_link_findings_not_written"));
+        assert_false(is_of("host-link", "hbm_findings_not_written"));
+        assert_false(is_of("host-link", "host-link_findings_not_written"));
+        assert_true(is_of("efa", "device_answers_of_others"));
+}
+
+static void what_is_said_otherwise_is_told(void **state) {
+        const MeasurementRow *mismatches = measurement_find("sram", "sram_mismatches"), *bytes = measurement_find("hbm", "hbm_bytes_tested");
+        const MeasurementRow *seed = measurement_find("rounding", "rounding_seed"), *scan = measurement_named("efa_untested_out_of_scan");
+
+        assert_null(measurement_wrong(mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0));
+        assert_non_null(measurement_wrong(mismatches, "1", LIMIT_LESS_THAN_OR_EQUAL, 0));
+        assert_non_null(measurement_wrong(mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 1));
+        assert_non_null(measurement_wrong(mismatches, "{error}", LIMIT_EQUAL, 0));
+        assert_non_null(measurement_wrong(mismatches, "{error}", LIMIT_NONE, 0));
+        assert_null(measurement_wrong(bytes, "By", LIMIT_GREATER_THAN_OR_EQUAL, 12345));
+        assert_null(measurement_wrong(bytes, "By", LIMIT_NONE, 0));
+        assert_null(measurement_wrong(seed, "1", LIMIT_NONE, 0));
+        assert_non_null(measurement_wrong(seed, "1", LIMIT_EQUAL, 0));
+        assert_null(measurement_wrong(scan, "{server}", LIMIT_NONE, 0));
+        assert_null(measurement_wrong(scan, "{adapter}", LIMIT_NONE, 0));
+        assert_non_null(measurement_wrong(scan, "{chip}", LIMIT_NONE, 0));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_row_says_what_its_value_needs),
+                cmocka_unit_test(no_name_has_two_rows),
+                cmocka_unit_test(each_check_has_a_limit),
+                cmocka_unit_test(what_plans_promise_is_in_the_table),
+                cmocka_unit_test(a_family_is_exact_and_bounded),
+                cmocka_unit_test(what_is_said_otherwise_is_told),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
