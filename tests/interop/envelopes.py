@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from datetime import datetime, timezone
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
@@ -116,24 +117,22 @@ class NoteKey:
 
 
 class Keyring:
-    """PEM blocks of record keys, and lines of c2sp.org/tlog-policy."""
+    """PEM blocks of record keys, which may sign anything, and lines (KEYRINGS in assay-records(7)). A line of an unknown word is a remark."""
 
     def __init__(self, text):
-        self.records, self.logs, self.members, self.quorum = {}, [], {}, None
+        self.records, self.bounds, self.first = {}, {}, {}
+        self.logs, self.members, self.quorum = [], {}, None
         pem = r"-----BEGIN PUBLIC KEY-----\n.*?-----END PUBLIC KEY-----\n"
         for block in re.findall(pem, text, re.S):
             key = serialization.load_pem_public_key(block.encode())
             self.records[fingerprint(key)] = key
         for line in re.sub(pem, "", text, flags=re.S).splitlines():
-            words = line.split()
-            if not words or words[0].startswith("#") or words[0] in ("key", "algorithm"):  # the last two are for people
-                continue
             try:
-                self.add(*words)
-            except (TypeError, KeyError) as wrong:
-                raise Unknown(f"the keyring has a line that is not known here: {line} ({wrong})") from None
+                self.add(*line.split())
+            except (TypeError, LookupError) as wrong:
+                raise Unknown(f"the keyring has a line that is not as it must be: {line} ({wrong})") from None
 
-    def add(self, word, name, *rest):
+    def add(self, word="", name="", *rest):
         if word == "log":
             self.logs.append(NoteKey(name))
         elif word == "witness":
@@ -145,8 +144,23 @@ class Keyring:
             self.quorum = (int(name) if name.isdigit() else 0, [key for key in self.members.values() if isinstance(key, NoteKey)])
         elif word == "quorum":
             self.quorum = self.members[name]
-        else:
-            raise KeyError(word)
+        elif word == "record":
+            key = serialization.load_der_public_key(base64.b64decode(name, validate=True))
+            producer, origin, since, until = (*rest[:4], *("0", "9" * 16)[len(rest[:4]) - 2:])
+            self.records[fingerprint(key)] = key
+            self.bounds[fingerprint(key)] = producer, origin, int(since), int(until)
+        elif word == "min":
+            self.first[name] = int(rest[0])
+        elif word == "expires":
+            if datetime.fromisoformat(name) < datetime.now(timezone.utc):
+                raise Unknown("the keyring has expired")
+
+    def check_bounds(self, record):
+        """A key that is bound signs for its producer, in its log, the indices that it may."""
+        producer, origin, since, until = self.bounds.get(fingerprint(record.key), (None, None, 0, record.index))
+        log = record.predicate["log"]
+        if producer is not None and (producer, origin) != (record.predicate["producer"]["id"], log["origin"]) or not since <= record.index <= until:
+            raise Refused("its key may not sign that, by the keyring")
 
     def note_keys(self):
         return self.logs + [key for key in self.members.values() if isinstance(key, NoteKey)]
@@ -222,6 +236,7 @@ class Record:
         self.predicate = self.statement["predicate"]
         self.subject = self.statement["subject"][0]
         self.index = self.predicate["log"]["index"]
+        keyring.check_bounds(self)
 
     def kind(self):
         return self.type[len(OURS):].rpartition(":")[0]

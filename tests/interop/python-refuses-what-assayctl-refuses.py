@@ -47,6 +47,7 @@ class Signer:
     def __init__(self, path=None):
         self.key = serialization.load_pem_private_key(path.read_bytes(), None) if path else ed25519.Ed25519PrivateKey.generate()
         self.public = self.key.public_key()
+        self.word = b64(spki(self.public))
         self.raw = spki(self.public)[-32:]
 
     def sign(self, message):
@@ -135,7 +136,7 @@ opened = {}
 
 # Most records of a changed log are as they were: those are opened once.
 def open_record(line, keyring, schemas):
-    key = (line, *keyring.records)
+    key = (line, *keyring.records, *keyring.bounds.values())
     if key not in opened:
         opened[key] = Record(line, keyring, schemas)
     return opened[key]
@@ -180,7 +181,7 @@ def envelopes(bench):
             ("base64 with line breaks", REFUSED, members(line, payload=b64(payload)[:76] + "\n" + b64(payload)[76:])),
             ("base64 with more padding", REFUSED, members(line, signatures=[{**signature, "sig": signature["sig"] + "="}])),
             ("base64 with bits that say nothing", REFUSED, members(line, signatures=[{**signature, "sig": hidden}])), ("half of it", REFUSED, line[:len(line) // 2]),
-            ("no signatures", REFUSED, members(line, signatures=None)), ("a list", REFUSED, b"[" + line + b"]")):
+            ("a payload that is a number", REFUSED, members(line, payload=5)), ("no signatures", REFUSED, members(line, signatures=None)), ("a list", REFUSED, b"[" + line + b"]")):
         bench.record(what, expected, changed)
     for what, old, new in (("a member twice", b'"index":4', b'"index":4,"index":4'), ("a number that is none", b'"value":512', b'"value":NaN'),
                            ("a number beyond all numbers", b'"value":512', b'"value":5e999'), ("half of UTF-8", b"stuck", b"\xc3stuck"),
@@ -293,6 +294,17 @@ def proofs(bench):
     line, proof = bench.lines[5], (bench.folder / "5.tlog-proof").read_bytes()
     head, _, note = proof.partition(b"\n\n")
     lines, text = head.split(b"\n"), note.rpartition(b"\n\n")[0] + b"\n"
+    producer = f"record {bench.record_key.word} https://fleet.example/stations/st-017 {bench.log_name}"
+    for what, expected, rules in (("a key that is bound", HOLDS, producer), ("to some indices", HOLDS, f"{producer} 5 5"), ("until the one before", REFUSED, f"{producer} 0 4 stolen"),
+                                  ("from the one after", REFUSED, f"{producer} 6"), 
+                                  ("to another log", REFUSED, producer + "x"), ("to another producer", REFUSED, producer.replace("st-017 ", "st-018 ")),
+                                  ("in a log that counts from there", HOLDS, f"{producer}\nmin {bench.log_name} 5"),
+                                  ("in a log that counts from later", REFUSED, f"{producer}\nmin {bench.log_name} 6"),
+                                  ("for a while", HOLDS, f"{producer}\nexpires 2999-01-01T00:00:00Z"), ("no longer", CANNOT_TELL, f"{producer}\nexpires 2026-01-01T00:00:00Z"),
+                                  ("with remarks", HOLDS, f"# of the station\n{producer}\nsomebody said so")):
+        keys = f"log {bench.log_key.vkey(bench.log_name, 1)}\nquorum none\n{rules}\n"
+        bench.put("bound", keys.encode())
+        bench.record(f"{what}: {rules[-30:]}", expected, line, "bound", proof)
     bench.record("no proof, where the keyring names logs", CANNOT_TELL, line, "log")
     bench.record("a keyring of another log", CANNOT_TELL, line, "elsewhere", proof)
     bench.record("a keyring of another key of the log", REFUSED, line, "forged", proof)

@@ -293,6 +293,8 @@ def check_record(log, line, options):
     if record is None:
         return 3 if log.told["refused"] else 2
     log.records[record.index], log.size = record, 1
+    if record.index < log.keyring.first.get(record.predicate["log"]["origin"], 0):
+        log.tell("refused", record.index, "the keyring counts nothing of this log that is so old")
     log.attempt_and_note(record.index, judge, record)
     if options.proof:
         log.attempt(record.index, check_proof, options.proof.read_bytes(), record, log.keyring)
