@@ -448,22 +448,18 @@ DEFINE_CLEANUP(RecordState *, record_state_free);
  */
 int record_keyring_open(const char *path, const char *roots, RecordState *state, RecordKeyring **ret, char **ret_why);
 
-/*
- * Makes such a keyring of TEXT, signed by ROOT, or adds the signature of ROOT to one. Nothing else is ever signed. -EBADMSG:
- * what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
- */
-int record_ring_make(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
-int record_ring_sign(const char *ring, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
-
 /* How far the signatures of a keyring are. Where its roots differ from those of the one before, readers of that one ask for its roots' as well. */
 typedef struct RecordRingSigned {
-        bool has_root;      /* the key that was asked about is one of its roots */
+        bool has_root;      /* the key that signed now is one of its roots */
         unsigned n;         /* how many of its roots have signed it */
         unsigned threshold; /* how many of them must */
 } RecordRingSigned;
 
-/* -EBADMSG: it is no such keyring. */
-int record_ring_signed(const char *ring, size_t n, const RecordKey *root, RecordRingSigned *ret);
+/*
+ * Makes such a keyring of a text that says what it is to, or adds to one, the signature of ROOT; and tells how far it is. Nothing else is ever signed.
+ * -EBADMSG: what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
+ */
+int record_ring_sign(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, RecordRingSigned *ret_signed, char **ret_why);
 
 typedef enum RecordTrust {
         RECORD_VERIFIED,
