@@ -20,6 +20,7 @@
 #include "checks/catalogue.h"
 #include "checks/measurements.h"
 #include "checks/monotonic.h"
+#include "checks/target.h"
 
 #define NAME_MAX_BYTES   128 /* of a measurement or a unit of measure */
 #define MEASUREMENTS_MAX (STREAM_MEASUREMENTS_MAX - STREAM_FINDINGS_MAX) /* the worker makes one more of each finding */
@@ -28,7 +29,8 @@ struct Step {
         StepSettings settings;
         char id[LOCATION_STRING_MAX + 64];
         Verdict found;        /* what the findings say so far */
-        unsigned n_findings, n_measurements;
+        unsigned n_findings, n_written, n_measurements;
+        uint16_t told[TARGET_SERVERS_MAX]; /* by server of the scan: chips in which a finding was written */
         bool beyond;          /* a value beyond its limit */
         bool region_failed;
         Reason skip;
@@ -279,6 +281,23 @@ static const char *tray_of(const Step *step, const Location *where, char tray[st
         return tray;
 }
 
+/*
+ * The last place is kept for what the worker itself may have to add (device-hang), and on a server one for each chip, so that none fails of which nothing
+ * is told.
+ */
+static bool has_room(Step *step, const Location *where) {
+        const StepServer *server = find_server(step, where->server);
+        int chip = location_index(where, LOCATION_CHIP);
+        size_t index = server ? (size_t) (server - step->settings.servers) : TARGET_SERVERS_MAX;
+        unsigned kept = 1;
+
+        if (location_kind(&step->settings.unit) == LOCATION_SERVER && index < TARGET_SERVERS_MAX && chip >= 0 && chip < (int) CHIPS) {
+                kept += step->told[index] >> chip & 1 ? TARGET_SERVERS_MAX * CHIPS : 0;
+                step->told[index] |= (uint16_t) (1u << chip);
+        }
+        return step->n_written + kept < STREAM_FINDINGS_MAX;
+}
+
 static int write_finding(Step *step, const CatalogueEntry *entry, Finding *finding) {
         char tray[32];
 
@@ -293,10 +312,11 @@ static int write_finding(Step *step, const CatalogueEntry *entry, Finding *findi
         if (!isfinite(finding->evidence.decided.value) || !isfinite(finding->evidence.decided.limit))
                 finding->evidence.decided = (Decided) {};
 
-        /* The last place is kept for what the worker itself may have to add (device-hang). */
-        if (++step->n_findings >= STREAM_FINDINGS_MAX)
+        step->n_findings++;
+        if (!has_room(step, &finding->where))
                 return 0;
 
+        step->n_written++;
         return step_write_now(step, stream_finding(step->id, finding));
 }
 
@@ -485,11 +505,11 @@ static int total_failure(const Step *step) {
 static void note_surplus(Step *step, const Check *check) {
         char name[NAME_MAX_BYTES];
 
-        if (step->n_findings < STREAM_FINDINGS_MAX)
+        if (step->n_findings == step->n_written)
                 return;
 
         (void) snprintf(name, sizeof(name), "%s_findings_not_written", check->name);
-        (void) step_note(step, name, (double) step->n_findings - STREAM_FINDINGS_MAX + 1, "1", NULL);
+        (void) step_note(step, name, step->n_findings - step->n_written, "1", NULL);
 }
 
 int step_run(Step *step, const Check *check, StepEnd *ret) {

@@ -88,7 +88,8 @@ int step_note_series(Step *step, const char *name, Series series, double value, 
 
 /*
  * Writes a finding and raises *verdict by the severity of CODE in the catalogue. WHERE NULL is the unit;
- * EVIDENCE may be NULL. More than STREAM_FINDINGS_MAX are counted, not written.
+ * EVIDENCE may be NULL; what warns or fails says there which value beyond its limit it follows from (`decided`), unless the step has measured it.
+ * More than STREAM_FINDINGS_MAX are counted, not written; of a server's step each chip keeps one.
  */
 int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where,
                  const Evidence *evidence, const char *format, ...) __attribute__((format(printf, 6, 7)));

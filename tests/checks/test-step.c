@@ -126,6 +126,20 @@ static int run_many(Step *step, Verdict *ret) {
         return r;
 }
 
+/* Forty of each chip, one chip after the other. */
+static int run_many_of_each(Step *step, Verdict *ret) {
+        int r = 0;
+
+        *ret = VERDICT_PASSED;
+        for (unsigned i = 0; i < 40 * CHIPS && r >= 0; i++) {
+                Location where = *step_unit(step);
+
+                (void) location_append(&where, LOCATION_CHIP, i / 40);
+                r = step_finding(step, ret, "link-down", &where, NULL, "%u", i);
+        }
+        return r;
+}
+
 static int run_long(Step *step, Verdict *ret) {
         char text[2 * STREAM_MESSAGE_MAX];
 
@@ -256,6 +270,26 @@ static void test_findings_past_the_bound_are_counted(void **state) {
         assert_non_null(strstr(written, "\"try_findings_not_written\",\"value\":257"));
 }
 
+/* Or a chip would have failed of which its record tells nothing. */
+static void test_of_each_chip_something_is_told(void **state) {
+        _cleanup_(step_freep) Step *step = new_step("us0-1");
+        Check check = { .name = "try", .run = run_many_of_each };
+        unsigned n_written;
+        StepEnd end;
+
+        assert_int_equal(step_run(step, &check, &end), 0);
+        n_written = count("\"diagnosis\"");
+        assert_in_range(n_written, 150, STREAM_FINDINGS_MAX - 1);
+        for (unsigned c = 0; c < CHIPS; c++) {
+                char place[40];
+
+                (void) snprintf(place, sizeof(place), "\"location\":\"us0-1/chip%u\"", c);
+                assert_non_null(strstr(written, place));
+        }
+        assert_non_null(strstr(written, "\"try_findings_not_written\""));
+        assert_int_equal(strtol(strstr(written, "not_written\",\"value\":") + strlen("not_written\",\"value\":"), NULL, 10), 40 * CHIPS - n_written);
+}
+
 static void test_a_message_is_cut_between_characters(void **state) {
         _cleanup_(step_freep) Step *step = new_step("us0-1/chip3");
         Check check = { .name = "try", .run = run_long };
@@ -319,6 +353,7 @@ int main(void) {
                 cmocka_unit_test(test_a_finding_names_the_tray_of_its_chip),
                 cmocka_unit_test(test_a_finding_is_given_the_action_of_its_part),
                 cmocka_unit_test(test_findings_past_the_bound_are_counted),
+                cmocka_unit_test(test_of_each_chip_something_is_told),
                 cmocka_unit_test(test_a_message_is_cut_between_characters),
                 cmocka_unit_test(test_only_what_is_in_the_scan_is_included),
                 cmocka_unit_test(test_progress_only_moves_forward),
