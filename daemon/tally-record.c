@@ -30,10 +30,14 @@ static void tell_part(const Tally *tally, const TallyStep *on_server, const Tall
                                                                                 REASON_DEVICE_ERROR;
         }
 
-        /* A failure that nobody located counts for every chip that was not cleared, and shows there. */
+        /* A failure that nobody located counts for every chip that was not cleared, and shows there, with what it follows from. */
         if (!on_chip->has_part && ret->verdict == VERDICT_FAILED && on_chip->n_findings == 0) {
                 ret->n_diagnoses = on_server->n_findings;
                 ret->diagnoses = on_server->findings;
+                if (on_chip->n_measurements == 0) {
+                        ret->n_measurements = on_server->n_measurements;
+                        ret->measurements = on_server->measurements;
+                }
         }
 }
 

@@ -305,6 +305,27 @@ static void test_a_step_that_failed_for_another_server_fails_only_that_one(void 
         }
 }
 
+/* The chip that nobody cleared fails by what failed the server, and its record has the value beside the finding. */
+static void test_who_fails_with_the_server_has_its_value(void **state) {
+        RecordRun run = { .id = "x" };
+        RecordScan scan;
+
+        prepare("us0-0");
+        assert_int_equal(start("us0-0", "neuronlink"), 0);
+        assert_int_equal(part("us0-0", "neuronlink", "us0-0/chip0", VERDICT_PASSED), 0);
+        assert_int_equal(measure("us0-0", "neuronlink", "neuronlink_cable_moves", 2, LIMIT_LESS_THAN_OR_EQUAL, 0, "us0-0"), 0);
+        assert_int_equal(find("us0-0", "neuronlink", SEVERITY_FAIL, "us0-0"), 0);
+        assert_int_equal(end("us0-0", "neuronlink", VERDICT_FAILED, REASON_NONE), 0);
+        assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
+        assert_int_equal(scan.chips[0].steps[1].n_measurements, 0);
+        assert_int_equal(scan.chips[4].steps[1].verdict, VERDICT_FAILED);
+        assert_int_equal(scan.chips[4].steps[1].n_diagnoses, 1);
+        assert_int_equal(scan.chips[4].steps[1].n_measurements, 1);
+        assert_string_equal(scan.chips[4].steps[1].measurements[0].name, "neuronlink_cable_moves");
+        tally_record_done(&scan);
+        release();
+}
+
 static void test_a_scan_of_one_chip_cannot_clear_the_server(void **state) {
         RecordRun run = { .id = "x" };
         RecordScan scan;
@@ -508,6 +529,7 @@ int main(void) {
                 cmocka_unit_test(test_a_warning_that_lies_in_no_chip_is_that_of_the_scan),
                 cmocka_unit_test(test_a_finding_counts_where_it_lies_also_in_another_server),
                 cmocka_unit_test(test_a_step_that_failed_for_another_server_fails_only_that_one),
+                cmocka_unit_test(test_who_fails_with_the_server_has_its_value),
                 cmocka_unit_test(test_a_scan_of_one_chip_cannot_clear_the_server),
                 cmocka_unit_test(test_a_promise_that_was_not_kept_is_inconclusive),
                 cmocka_unit_test(test_a_worker_cannot_talk_its_evidence_away),
