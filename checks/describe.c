@@ -195,7 +195,8 @@ static void print_measurements(FILE *file, const json_t *list) {
         fputs("    measurements\n", file);
         json_array_foreach(list, i, item) {
                 fprintf(file, "      %s %s: %s", text_of(item, "name"), text_of(item, "unit"), text_of(item, "limit"));
-                print_scalar(file, " ", json_object_get(item, "value"));
+                if (json_object_get(item, "value"))
+                        fprintf(file, " %g", json_number_value(json_object_get(item, "value")));
                 fprintf(file, "%s%s; %s%s%s\n", text_of(item, "beyond")[0] ? ", else " : "", text_of(item, "beyond"), text_of(item, "why"),
                         text_of(item, "unlimited")[0] ? "; without a limit: " : "", text_of(item, "unlimited"));
         }
