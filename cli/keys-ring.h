@@ -3,5 +3,7 @@
 
 /* `keys ring` and `keys sign`: for who holds a root key, away from any daemon. */
 
-/* Signs a keyring with --key: one of which a file has the text, or one that others have signed. */
+/* Makes a keyring of the draft in a file, signed with --key. */
 int keys_ring(int argc, char **argv);
+/* Adds the signature of --key to a keyring. */
+int keys_sign(int argc, char **argv);

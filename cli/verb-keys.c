@@ -298,7 +298,7 @@ int verb_keys(int argc, char **argv) {
                 { "show",   "[FILE|URI]", 0, 1, keys_show   },
                 { "rotate", "",           0, 0, keys_rotate },
                 { "ring",   "TEXT",       1, 1, keys_ring   },
-                { "sign",   "KEYRING",    1, 1, keys_ring   },
+                { "sign",   "KEYRING",    1, 1, keys_sign   },
         };
 
         for (size_t i = 0; i < ELEMENTS(parts); i++) {

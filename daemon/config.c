@@ -346,6 +346,7 @@ Config *config_free(Config *config) {
         free(config->servers);
         free(config->log_key);
         free(config->anchor);
+        free(config->signed_in);
         free(config->origin);
         free(config->producer);
         free(config->key);

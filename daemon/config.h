@@ -64,6 +64,7 @@ typedef struct Config {
         char *key;
         char *log_key; /* NULL: none */
         char *store;
+        char *signed_in; /* folder, not of the state: that the log key has signed; not in the file */
         char *anchor;
         char *evidence;
         char *plans;

@@ -8,6 +8,7 @@
  */
 
 #include <getopt.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,8 @@
 #define STATE_PATH  "/var/lib/assay"
 #define CREDENTIAL  "record-key"
 #define LOG_CREDENTIAL "log-key"
+#define KEYS_PATH   "/etc/assay/keys/"
+#define SIGNED_PATH "/etc/assay/signed"
 
 static const char *arg_config = CONFIG_PATH;
 static const char *arg_bus = "system";
@@ -42,6 +45,7 @@ static const char *arg_state = NULL;
 static const char *arg_run = NULL;
 static const char *arg_make_key = NULL;
 static const char *arg_algorithm = NULL;
+static const char *arg_continue = NULL;
 
 static int help(void) {
         printf("assayd [OPTIONS]\n"
@@ -60,6 +64,8 @@ static int help(void) {
                "                     " WORKER_SOCKET_PATH ",\n"
                "                     else " ASSAY_RUN_PATH "\n"
                "  --log-level LEVEL  emerg … debug, default info\n"
+               "  --continue-log NOTE  go on with a log whose key has signed what is not\n"
+               "                     there any more, sign that somebody decided so, and end\n"
                "  --make-key FILE    make a key there, its public half in FILE.pub, and end\n"
                "  --algorithm WORD   of the key to make: ed25519 (default) or ecdsa-p256\n"
                "  --help --version\n");
@@ -75,7 +81,7 @@ enum {
 
 /* Options that are a text and nothing more. */
 static const char **const texts[] = { &arg_config, &arg_bus, &arg_key, &arg_store, &arg_state, &arg_run, &arg_make_key,
-                                     &arg_algorithm, &arg_log_key };
+                                     &arg_algorithm, &arg_log_key, &arg_continue };
 
 static const struct option long_options[] = {
         { "config",    required_argument, NULL, OPTION_TEXT + 0  },
@@ -87,6 +93,7 @@ static const struct option long_options[] = {
         { "make-key",  required_argument, NULL, OPTION_TEXT + 6  },
         { "algorithm", required_argument, NULL, OPTION_TEXT + 7  },
         { "log-key",   required_argument, NULL, OPTION_TEXT + 8  },
+        { "continue-log", required_argument, NULL, OPTION_TEXT + 9 },
         { "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
         { "help",      no_argument,       NULL, OPTION_HELP      },
         { "version",   no_argument,       NULL, OPTION_VERSION   },
@@ -190,6 +197,16 @@ static int settle_log_key(Config *config, const char *credentials) {
         return r;
 }
 
+/* Beside the key, where that is a file of ours; else where the package made room for it. */
+static int settle_signed(Config *config, const char *credentials) {
+        const char *slash = config->log_key ? strrchr(config->log_key, '/') : NULL;
+        bool is_ours = slash && config->log_key[0] == '/' && strncmp(config->log_key, KEYS_PATH, strlen(KEYS_PATH)) != 0 &&
+                       (!credentials || strncmp(config->log_key, credentials, strlen(credentials)) != 0);
+
+        config->signed_in = is_ours ? strndup(config->log_key, (size_t) (slash - config->log_key)) : strdup(SIGNED_PATH);
+        return config->signed_in ? 0 : -ENOMEM;
+}
+
 static int settle_config(Config *config) {
         const char *state = arg_state ? arg_state : getenv("STATE_DIRECTORY"),
                    *credentials = getenv("CREDENTIALS_DIRECTORY");
@@ -212,6 +229,8 @@ static int settle_config(Config *config) {
                 r = settle_path(&config->key, arg_key, credentials, CREDENTIAL);
         if (r >= 0)
                 r = settle_log_key(config, credentials);
+        if (r >= 0)
+                r = settle_signed(config, credentials);
         if (r >= 0 && !config->anchor && asprintf(&config->anchor, "%s.anchor", config->store) < 0)
                 r = -ENOMEM;
         if (r < 0)
@@ -220,7 +239,7 @@ static int settle_config(Config *config) {
         if (r < 0)
                 return r;
 
-        if (mkdir(config->evidence, 0750) < 0 && errno != EEXIST)
+        if (!arg_continue && mkdir(config->evidence, 0750) < 0 && errno != EEXIST)
                 return log_error_errno(-errno, "Failed to make the evidence folder %s: %m",
                                        config->evidence);
         return 0;
@@ -274,6 +293,27 @@ static int open_bus(sd_event *event, sd_bus **ret) {
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
         log_info("The configuration is read at the start only: restart to have it read again");
         return 0;
+}
+
+static void name_keys(const Config *config) {
+        arg_key = arg_key || config->key ? arg_key : KEYS_PATH "record.pem";
+        arg_log_key = arg_log_key || config->log_key ? arg_log_key : KEYS_PATH "log.pem";
+}
+
+/* Who it was the audit session knows, also behind sudo. */
+static int decide(const Config *config) {
+        RecordDecision decision = { .note = arg_continue, .uid = getuid() };
+        FILE *file = fopen("/proc/self/loginuid", "re");
+        const struct passwd *user;
+        unsigned uid;
+
+        if (file && fscanf(file, "%u", &uid) == 1 && uid != UINT32_MAX)
+                decision.uid = uid;
+        if (file)
+                (void) fclose(file);
+        user = getpwuid(decision.uid);
+        decision.name = user ? user->pw_name : NULL;
+        return log_decide(config, &decision);
 }
 
 static int prepare_event(sd_event **ret) {
@@ -379,7 +419,11 @@ static int run(void) {
                 log_error("%s", text ? text : strerror(-r));
                 return STATUS_USAGE;
         }
+        if (arg_continue) /* by hand there are no credentials */
+                name_keys(config);
         r = settle_config(config);
+        if (r >= 0 && arg_continue)
+                return decide(config) < 0 ? STATUS_REFUSED : EXIT_SUCCESS;
         if (r >= 0)
                 r = prepare_event(&event);
         if (r >= 0)

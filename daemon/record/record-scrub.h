@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A part of record.h: the whole log, read again. */
+/* A part of record.h: the whole log, read again; and what an administrator decides where it cannot go on by itself. */
 
 #include "daemon/record/record.h"
+
+#define RECORD_TYPE_DECISION "urn:assay:attestation:log-decision:v1"
 
 /*
  * Begins to read the whole log again, at once and then each day, in a thread of its own and behind all other work: every signature, ID, leaf, hash, identity
  * document and checkpoint, and what the tables say against what follows from the records. What is found makes the log fail, now and after a restart. Once. -EAGAIN …
  */
 int record_log_scrub(RecordLog *log);
+/* Why record_log_has_failed(), as long as LOG is there; NULL: it has not. */
+const char *record_log_wrong(RecordLog *log);
 /* One such pass now, in this thread. -EBADMSG and *ret_wrong (malloc'd): what is wrong, which nobody is told but the caller. */
 int record_log_check(RecordLog *log, char **ret_wrong);
 
@@ -22,3 +26,17 @@ typedef struct RecordScrub {
 } RecordScrub;
 
 void record_log_scrubbed(RecordLog *log, RecordScrub *ret);
+
+/* Who decides, and why. */
+typedef struct RecordDecision {
+        const char *note; /* as note_text_is_valid() */
+        uint32_t uid;
+        const char *name; /* of that user; NULL: he has none */
+} RecordDecision;
+
+/*
+ * Opens the log as record_log_open(), where that refuses since its key has signed a history that is not there (any more): all checkpoints of it are gone, or one
+ * that it has signed elsewhere is of more records, or of others. Signs that somebody decided to go on with what is there, and a checkpoint of that, and closes
+ * it. *RET (malloc'd) says what was accepted. -EALREADY: there is nothing to decide. Else as record_log_open(): no decision makes a damaged record a sound one.
+ */
+int record_log_decide(const RecordLogOptions *options, const RecordDecision *decision, char **ret);

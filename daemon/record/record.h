@@ -221,6 +221,7 @@ typedef struct RecordLogOptions {
         RecordKey *key;      /* the log takes it over, also when it cannot be opened */
         RecordKey *log_key;  /* Ed25519, another one; taken over likewise. It signs checkpoints; NULL: there are none */
         const char *anchor;  /* file that holds the newest published checkpoint; NULL: nothing tells an old copy of the log */
+        const char *signed_in; /* folder elsewhere that holds one of each log key; NULL: nothing tells that it has signed where all else is gone */
         double checkpoint_sec; /* a checkpoint follows a record after so long at most, and comes so often at most; 0: 1 */
         size_t n_witnesses;
         const char *const *witnesses; /* vkeys whose cosignatures are kept */
@@ -327,8 +328,6 @@ void record_outcome_done(RecordOutcome *outcome);
 uint64_t record_log_size(RecordLog *log);
 /* Whether what is on disk is not what was written: then nothing is signed any more. record_log_fd() is readable when that is found out. */
 bool record_log_has_failed(RecordLog *log);
-/* Why, as long as LOG is there; NULL: it has not. */
-const char *record_log_wrong(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
 /* PEM (malloc'd) of all keys that signed in this log when it was opened, the newest first. */
 int record_log_public_keys(const RecordLog *log, char **ret);
@@ -448,18 +447,22 @@ DEFINE_CLEANUP(RecordState *, record_state_free);
  */
 int record_keyring_open(const char *path, const char *roots, RecordState *state, RecordKeyring **ret, char **ret_why);
 
+/*
+ * Makes such a keyring of TEXT, signed by ROOT, or adds the signature of ROOT to one. Nothing else is ever signed. -EBADMSG:
+ * what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
+ */
+int record_ring_make(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
+int record_ring_sign(const char *ring, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
+
 /* How far the signatures of a keyring are. Where its roots differ from those of the one before, readers of that one ask for its roots' as well. */
 typedef struct RecordRingSigned {
-        bool has_root;      /* the key that signed now is one of its roots */
+        bool has_root;      /* the key that was asked about is one of its roots */
         unsigned n;         /* how many of its roots have signed it */
         unsigned threshold; /* how many of them must */
 } RecordRingSigned;
 
-/*
- * Makes such a keyring of a text that says what it is to, or adds to one, the signature of ROOT; and tells how far it is. Nothing else is ever signed.
- * -EBADMSG: what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
- */
-int record_ring_sign(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, RecordRingSigned *ret_signed, char **ret_why);
+/* -EBADMSG: it is no such keyring. */
+int record_ring_signed(const char *ring, size_t n, const RecordKey *root, RecordRingSigned *ret);
 
 typedef enum RecordTrust {
         RECORD_VERIFIED,

@@ -60,13 +60,18 @@ stop
 cp "$stage/records.db" "$stage/newest.db"
 cp "$stage/records.db.anchor" "$stage/newest.anchor"
 
-# The same state, gone on elsewhere: the same indices, other records.
+# Nor is it without its anchor, for what its key has signed stands beside the key, too.
 put "$stage/first.db"
 cp "$stage/first.anchor" "$stage/records.db.anchor"
+refused "this is an old copy" "a backup with its own anchor is refused" "${own[@]}"
+
+# The same state, gone on elsewhere: the same indices, other records.
+rm "$stage"/*.checkpoint
 for _ in 1 2 3 4; do start; stop; done
 cp "$stage/newest.anchor" "$stage/records.db.anchor"
 refused "two copies went on from the same state" "a log that used an index twice is refused" "${own[@]}"
 
+rm "$stage"/*.checkpoint
 put "$stage/newest.db"
 "$1/daemon/assayd" --make-key "$stage/other.pem" 2>/dev/null
 refused "it is not signed by the log" "another log key is refused" --log-key "$stage/other.pem"
@@ -111,7 +116,8 @@ expect 2 "no scan starts in a log that somebody else writes" assayctl scan us0-0
 expect 2 "in such a log no pass counts" assayctl gate us0-0 --plan preflight
 has "not sound"
 expect 0 "which is an alarm" grep "is not sound, nothing is signed: it is not what was written" "$stage/assayd.log"
-stop
+kill "$stage_daemon_pid"
+expect 3 "such a daemon ends with 3" wait "$stage_daemon_pid"
 refused "gap" "and so is the next start" "${own[@]}"
 
 done_expecting

@@ -2,7 +2,7 @@
 
 /*
  * export-records FOLDER [ALGORITHM [all]]: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. Of all types of records
- * those that a scan has not, a heartbeat and a rotation of the key, come last.
+ * those that a scan has not come with `all`: a decision first, for the log key has signed another log, and last a heartbeat and a rotation of the key.
  */
 
 #include <fcntl.h>
@@ -22,6 +22,50 @@ static int rotate(const Place *place, RecordLog *log) {
         return record_log_rotate(log, record_key_public_pem(next), 4);
 }
 
+/* A log that has begun and is gone; the one that follows it begins with the decision that it may. */
+static int decide(const Place *place) {
+        const RecordDecision decision = { "the disk was replaced", 1007, "ann" };
+        _cleanup_free_ char *text = NULL;
+        char log_key[160], anchor[160];
+        RecordLogOptions options;
+        Server server;
+        RecordLog *log;
+        uint64_t size;
+        int r;
+
+        (void) snprintf(log_key, sizeof(log_key), "%.90s.log", place->key);
+        (void) snprintf(anchor, sizeof(anchor), "%.90s.anchor", place->log);
+        if (record_key_generate(log_key, RECORD_ED25519) < 0)
+                return -1;
+        for (unsigned i = 0; i < 2; i++) {
+                options = place_options(place, place->key);
+                options.anchor = anchor;
+                if (record_key_load(log_key, &options.log_key) < 0)
+                        return -1;
+                if (i > 0)
+                        return record_log_decide(&options, &decision, &text);
+                r = record_log_open(&options, &log, NULL);
+                if (r < 0)
+                        return r;
+                server_init(&server);
+                (void) server_start(&server, log);
+                while (record_log_checkpointed(log, &size) == 0 && size == 0)
+                        (void) poll(NULL, 0, 1);
+                (void) record_log_free(log);
+                if (unlink(place->log) < 0)
+                        return -1;
+        }
+        return -1;
+}
+
+static int reopen(const Place *place, RecordLog **ret) {
+        RecordLogOptions options = place_options(place, place->key);
+        char log_key[160];
+
+        (void) snprintf(log_key, sizeof(log_key), "%.90s.log", place->key);
+        return record_key_load(log_key, &options.log_key) < 0 ? -1 : record_log_open(&options, ret, NULL);
+}
+
 int main(int argc, char *argv[]) {
         RecordLog *log;
         Server server;
@@ -34,7 +78,9 @@ int main(int argc, char *argv[]) {
         (void) snprintf(place.key, sizeof(place.key), "%.80s/record.key", argv[1]);
         (void) snprintf(place.log, sizeof(place.log), "%.80s/records.db", argv[1]);
         server_init(&server);
-        if (record_key_generate(place.key, argc > 2 ? record_algorithm_from_string(argv[2]) : RECORD_ED25519) < 0 || place_open(&place, &log, NULL) < 0)
+        if (record_key_generate(place.key, argc > 2 ? record_algorithm_from_string(argv[2]) : RECORD_ED25519) < 0 || (argc > 3 && decide(&place) < 0))
+                return 1;
+        if (argc > 3 ? reopen(&place, &log) < 0 : place_open(&place, &log, NULL) < 0)
                 return 1;
         (void) server_start(&server, log);
         (void) server_scan(&server, log);
@@ -46,5 +92,5 @@ int main(int argc, char *argv[]) {
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         r = fd < 0 ? -errno : record_log_export(log, 0, UINT64_MAX, fd);
         (void) record_log_free(log);
-        return r == SERVER_CHIPS + (argc > 3 ? 4 : 2) ? 0 : 1;
+        return r == SERVER_CHIPS + (argc > 3 ? 5 : 2) ? 0 : 1;
 }

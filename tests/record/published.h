@@ -16,6 +16,7 @@ typedef struct Published {
         Place place;
         Server server;
         char log_key[96], anchor[96];
+        char elsewhere[96]; /* folder for what the log key has signed; "": none */
         double checkpoint_sec;
         CheckpointPolicy policy; /* the log's key and the witnesses, as a reader has them */
         RecordKey *signers[PUBLISHED_WITNESSES];
@@ -56,15 +57,22 @@ static inline void published_done(Published *p) {
 }
 
 /* NULL: without a log key, or without an anchor. */
-static inline int published_open_with(const Published *p, const char *log_key, const char *anchor, RecordLog **ret, char **ret_error) {
+static inline RecordLogOptions published_options(const Published *p, const char *log_key, const char *anchor) {
         RecordLogOptions options = place_options(&p->place, p->place.key);
 
         options.anchor = anchor;
+        options.signed_in = *p->elsewhere ? p->elsewhere : NULL;
         options.checkpoint_sec = p->checkpoint_sec;
         options.n_witnesses = PUBLISHED_WITNESSES;
         options.witnesses = (const char *const *) p->vkeys;
         if (log_key && record_key_load(log_key, &options.log_key) < 0)
                 abort();
+        return options;
+}
+
+static inline int published_open_with(const Published *p, const char *log_key, const char *anchor, RecordLog **ret, char **ret_error) {
+        RecordLogOptions options = published_options(p, log_key, anchor);
+
         return record_log_open(&options, ret, ret_error);
 }
 

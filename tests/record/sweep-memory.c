@@ -144,13 +144,12 @@ static void test_nothing_is_proven_for_want_of_memory(void **state) {
 /* One root makes a keyring, writes it down and believes it. */
 static int make_and_open(const char *draft, const RecordKey *root, const char *roots, RecordKeyring **ret) {
         _cleanup_free_ char *ring = NULL, *why = NULL;
-        RecordRingSigned signed_by;
         char path[128];
         FILE *file;
         size_t n;
         int r;
 
-        r = record_ring_sign(draft, strlen(draft), root, &ring, &n, &signed_by, &why);
+        r = record_ring_make(draft, strlen(draft), root, &ring, &n, &why);
         if (r < 0)
                 return r;
         (void) snprintf(path, sizeof(path), "%s/ring.json", payloads.place.folder);

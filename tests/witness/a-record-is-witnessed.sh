@@ -162,16 +162,16 @@ expect 2 "as verify says" assayctl verify "$index" --keyring "$stage/third.keyri
 has "too old"
 expect 0 "whatever the station's own clock says" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/record.pub.pem" --max-age 1h
 
-# Threat 10: all files of the log are put back, of which the daemon itself can know nothing.
+# Threat 10: all files of the log are put back, and what stands beside its key, so that the daemon itself can know nothing of it.
 stop
 mkdir "$stage/old"
-cp -a "$stage"/records.db* "$stage/old"
+cp -a "$stage"/records.db* "$stage"/*.checkpoint "$stage/old"
 for _ in 1 2; do start; stop; done
 start
 stage_await "a checkpoint" settled
 expect 0 "a log that has grown is cosigned" cosign
 stop
-rm "$stage"/records.db*
+rm "$stage"/records.db* "$stage"/*.checkpoint
 cp -a "$stage"/old/* "$stage"
 start
 stage_await "a checkpoint" settled

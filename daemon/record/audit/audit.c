@@ -41,6 +41,7 @@ static const struct {
         [RECORD_AUDIT_CHALLENGE] = { "challenge-twice", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_SILENCE] = { "silence", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_CLOCK] = { "clock-backwards", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_DECISION] = { "log-continued", RECORD_AUDIT_ODD },
 };
 
 const char *record_audit_kind_to_string(RecordAuditKind kind) {
@@ -178,6 +179,12 @@ static int take_rotation(RecordAudit *audit, const AuditRecord *record) {
         return 0;
 }
 
+/* It is for a reader to judge whether the reason will do. */
+static void take_decision(RecordAudit *audit, const RecordVerified *verified) {
+        if (strcmp(verified->entry.type, RECORD_TYPE_DECISION) == 0)
+                audit_find(audit, RECORD_AUDIT_DECISION, verified->entry.index, verified->entry.index, "%s", verified->reason);
+}
+
 /* Whoever signs is told by the one who signed before. */
 static void check_key(RecordAudit *audit, const RecordVerified *verified) {
         const char *due = audit->successor[0] ? audit->successor : audit->key_id;
@@ -223,6 +230,7 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
                 r = take_rotation(audit, record);
         if (r < 0)
                 return r;
+        take_decision(audit, record->verified);
         audit_times_take(audit, record);
         audit_runs_take(audit, record);
         (void) strcpy(audit->id, entry->id);

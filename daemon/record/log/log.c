@@ -156,7 +156,7 @@ static bool options_are_valid(const RecordLogOptions *options) {
                (!options->scanner_sha256 || digest_from_hex(options->scanner_sha256, digest) == 0);
 }
 
-int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error) {
+int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, char **ret_error) {
         _cleanup_(record_log_freep) RecordLog *log = NULL;
         _cleanup_free_ char *wrong = NULL;
         int r;
@@ -179,6 +179,7 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
                         *ret_error = TAKE_PTR(wrong);
                 return r;
         }
+        log->publisher.decides = decides;
         log->path = strdup(options->path);
         log->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (!log->path || log->event_fd < 0)
@@ -197,6 +198,10 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
                 return r;
         *ret = TAKE_PTR(log);
         return 0;
+}
+
+int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error) {
+        return log_open_as(options, false, ret, ret_error);
 }
 
 static void drop_groups(DraftGroup *group) {

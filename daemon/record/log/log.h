@@ -78,6 +78,8 @@ int log_check_record(RecordLog *log, Reader *reader, uint64_t index, LogRecord *
 /* The same of the last one, behind which more is to be signed. */
 int log_check_last(RecordLog *log, char **ret_wrong);
 
+/* record_log_open(); DECIDES: of publisher_resume(). */
+int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, char **ret_error);
 /* Adds a remark of the opening, TEXT (malloc'd), which it takes over, to those that are there. */
 int log_remark(char **remarks, char *text);
 

@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
 
 #include "checks/whole-file.h"
 
@@ -18,6 +20,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const 
         va_list arguments;
         int n;
 
+        free(*ret_wrong); /* a remark */
         va_start(arguments, format);
         n = vasprintf(ret_wrong, format, arguments);
         va_end(arguments);
@@ -73,22 +76,49 @@ static int check_newest(const Publisher *publisher, Store *store, uint64_t size,
         return r;
 }
 
-/* Nothing but the file tells what was published and is not in the database any more. */
-static int check_anchor(const Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_anchored, char **ret_wrong) {
-        const char *path = publisher->anchor, *wrong;
+/* The first one counts. What it says is kept in *RET_WRONG, where nobody has decided yet. */
+__attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, const char *cause, const Checkpoint *checkpoint, char **ret_wrong, const char *format, ...) {
+        _cleanup_free_ char *why = NULL;
+        va_list arguments;
+        int n;
+
+        if (publisher->doubt.cause)
+                return 0;
+        publisher->doubt = (LogDoubt) { .cause = cause };
+        if (checkpoint) {
+                publisher->doubt.size = checkpoint->size;
+                publisher->doubt.root = checkpoint->root;
+        }
+        va_start(arguments, format);
+        n = vasprintf(&why, format, arguments);
+        va_end(arguments);
+        if (n < 0) {
+                why = NULL;
+                return -ENOMEM;
+        }
+        return refuse(ret_wrong, "%s%s", why, publisher->decides ? "" : ". Whoever answers for it may go on with what is here: assayd --continue-log NOTE, see THE LOG in "
+                                                                          "assayd(8)") == -ENOMEM ? -ENOMEM : 0;
+}
+
+/*
+ * PATH holds a checkpoint that this key has signed, outside of the database: nothing else tells what was published and is not in the database any more.
+ * *RET_SIZE: of how many records it is; -1: there is none.
+ */
+static int check_file(Publisher *publisher, const char *path, Store *store, uint64_t size, int64_t *ret_size, char **ret_wrong) {
         _cleanup_free_ char *note = NULL;
         Checkpoint checkpoint;
         CheckpointSeen seen;
+        const char *wrong;
         bool equal;
         size_t n;
         int r;
 
-        r = whole_file_read(AT_FDCWD, path, NOTE_MAX, &note, &n);
-        if (r == -ENOENT) {
-                if (size > 0 && refuse(ret_wrong, "there is no %s, so nothing would tell if this were an old copy of the log; it is written anew", path) == -ENOMEM)
-                        return -ENOMEM;
+        *ret_size = -1;
+        if (!path)
                 return 0;
-        }
+        r = whole_file_read(AT_FDCWD, path, NOTE_MAX, &note, &n);
+        if (r == -ENOENT)
+                return 0;
         r = r < 0 ? r : checkpoint_verify(note, n, &publisher->policy, &checkpoint, &seen, &wrong);
         if (r == -EBADMSG || r == -EFBIG)
                 return refuse(ret_wrong, "%s holds no checkpoint of this log: %s. Use the log and key it belongs to; move it away only where a new"
@@ -96,20 +126,37 @@ static int check_anchor(const Publisher *publisher, Store *store, uint64_t size,
                               path, note ? wrong : "it cannot be read");
         if (r < 0)
                 return r;
+        *ret_size = (int64_t) checkpoint.size;
+        if (checkpoint.size > size && size == 0)
+                return doubt(publisher, "records-lost", &checkpoint, ret_wrong,
+                             "its key has signed %llu records of this log (%s), and there is none: its state was taken away. Put the newest backup back, or begin a new log"
+                             " with another `origin` and log key",
+                             (unsigned long long) checkpoint.size, path);
         if (checkpoint.size > size)
-                return refuse(ret_wrong,
-                              "it has %llu records, and a checkpoint of %llu was published (%s): this is an old copy. Put the newest one back,"
-                              " or begin a new log with another `origin` and store",
-                              (unsigned long long) size, (unsigned long long) checkpoint.size, path);
+                return doubt(publisher, "records-lost", &checkpoint, ret_wrong,
+                             "it has %llu records, and a checkpoint of %llu was published (%s): this is an old copy. Put the newest one back,"
+                             " or begin a new log with another `origin` and store",
+                             (unsigned long long) size, (unsigned long long) checkpoint.size, path);
         r = publisher_compare(store, &checkpoint, &equal);
         if (r == 0 && !equal)
-                return refuse(ret_wrong,
-                              "its first %llu records are not those that were published (%s): two copies went on from the same state. Keep"
-                              " the one that was published, or begin a new log with another `origin` and store",
-                              (unsigned long long) checkpoint.size, path);
-        if (r == 0)
-                *ret_anchored = checkpoint.size;
+                return doubt(publisher, "forked", &checkpoint, ret_wrong,
+                             "its first %llu records are not those that were published (%s): two copies went on from the same state. Keep"
+                             " the one that was published, or begin a new log with another `origin` and store",
+                             (unsigned long long) checkpoint.size, path);
         return r;
+}
+
+/* COVERED: by the newest checkpoint of the database, 0: it has none. What has begun has an anchor from its first moment on, of no record. */
+static int check_lost(Publisher *publisher, uint64_t size, uint64_t covered, int64_t anchored, int64_t remembered, char **ret_wrong) {
+        Frontier empty = {};
+
+        if (publisher->doubt.cause || !publisher->anchor || covered > 0 || (anchored >= 0 && remembered <= 0) || anchored > 0)
+                return 0;
+        if (size == 0)
+                return anchored < 0 ? publisher_anchor_tree(publisher, &empty) : 0;
+        return doubt(publisher, "checkpoints-lost", NULL, ret_wrong,
+                     "it has %llu records and no checkpoint, neither in the database nor at %s: they were taken away, or its log key is new. Put the newest backup back",
+                     (unsigned long long) size, publisher->anchor);
 }
 
 /* Without the key nothing could be told of what was published with it. */
@@ -128,19 +175,33 @@ static int check_unpublished(const Publisher *publisher, Store *store, char **re
 }
 
 /* What is committed and not anchored, since a crash came between or the anchor is lost, is published once more. */
+static int settle(Publisher *publisher, uint64_t covered, int64_t anchored, uint64_t *ret_size, char **ret_wrong) {
+        if (publisher->doubt.cause) {
+                publisher->covered = *ret_size = 0; /* to be published again, and elsewhere, too */
+                return publisher->decides ? 0 : -EBADMSG;
+        }
+        if (publisher->decides)
+                return -EALREADY;
+        publisher->covered = *ret_size = publisher->anchor && anchored < (int64_t) covered ? (uint64_t) MAX(anchored, 0) : covered;
+        if (publisher->anchor && anchored < 0 && covered > 0)
+                return refuse(ret_wrong, "there is no %s, so nothing would tell if this were an old copy of the log; it is written anew", publisher->anchor) == -ENOMEM ? -ENOMEM : 0;
+        return 0;
+}
+
 int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_size, char **ret_wrong) {
-        uint64_t covered = 0, anchored = 0;
+        int64_t anchored, remembered;
+        uint64_t covered = 0;
         int r;
 
-        if (!publisher->key) {
-                *ret_size = 0;
+        *ret_size = 0;
+        if (!publisher->key)
                 return check_unpublished(publisher, store, ret_wrong);
-        }
         r = check_newest(publisher, store, size, &covered, ret_wrong);
-        if (r == 0 && publisher->anchor)
-                r = check_anchor(publisher, store, size, &anchored, ret_wrong);
-        if (r < 0)
-                return r;
-        publisher->covered = *ret_size = publisher->anchor && anchored < covered ? anchored : covered;
-        return 0;
+        if (r == 0)
+                r = check_file(publisher, publisher->anchor, store, size, &anchored, ret_wrong);
+        if (r == 0)
+                r = check_file(publisher, publisher->elsewhere, store, size, &remembered, ret_wrong);
+        if (r == 0)
+                r = check_lost(publisher, size, covered, anchored, remembered, ret_wrong);
+        return r < 0 ? r : settle(publisher, covered, anchored, ret_size, ret_wrong);
 }

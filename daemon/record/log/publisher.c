@@ -56,6 +56,20 @@ static int take_witnesses(CheckpointPolicy *policy, const RecordLogOptions *opti
         return 0;
 }
 
+/* One file for each name and key: a log of another origin is another log. */
+static int name_elsewhere(Publisher *publisher, const char *folder) {
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+        int r;
+
+        if (!folder)
+                return 0;
+        r = note_key_digest(&publisher->policy.log, digest);
+        if (r < 0)
+                return r;
+        return asprintf(&publisher->elsewhere, "%s/%.32s.checkpoint", folder, digest_to_hex(digest, hex)) < 0 ? -ENOMEM : 0;
+}
+
 int publisher_init(Publisher *publisher, const RecordLogOptions *options, char **ret_wrong) {
         double sec = options->checkpoint_sec > 0 ? options->checkpoint_sec : INTERVAL_DEFAULT_SEC;
         int r;
@@ -67,6 +81,8 @@ int publisher_init(Publisher *publisher, const RecordLogOptions *options, char *
         if (!publisher->key)
                 return 0;
         r = take_key(publisher, options, ret_wrong);
+        if (r == 0)
+                r = name_elsewhere(publisher, options->signed_in);
         return r < 0 ? r : take_witnesses(&publisher->policy, options, ret_wrong);
 }
 
@@ -74,6 +90,7 @@ void publisher_done(Publisher *publisher) {
         (void) record_key_free(publisher->key);
         printer_done(&publisher->vkey);
         free(publisher->anchor);
+        free(publisher->elsewhere);
 }
 
 uint64_t publisher_due(const Publisher *publisher, uint64_t size) {
@@ -84,33 +101,52 @@ int publisher_anchor(const Publisher *publisher, const char *note, size_t n) {
         return publisher->anchor ? whole_file_replace(AT_FDCWD, publisher->anchor, 0640, note, n) : 0;
 }
 
-static void print_note(Printer *note, const Publisher *publisher, const Checkpoint *checkpoint) {
+static int print_note(Printer *note, const Publisher *publisher, const Frontier *tree) {
+        Checkpoint checkpoint = { .size = tree->size };
         size_t n;
+        int r;
 
-        checkpoint_print(note, checkpoint);
+        (void) strcpy(checkpoint.origin, publisher->policy.log.name);
+        r = frontier_root(tree, &checkpoint.root);
+        if (r < 0)
+                return r;
+        checkpoint_print(note, &checkpoint);
         n = note->n;
         printer_text(note, "\n");
         if (note->error == 0)
                 note_sign(note, note->text, n, &publisher->policy.log, publisher->key, 0);
+        return note->error;
+}
+
+int publisher_anchor_tree(const Publisher *publisher, const Frontier *tree) {
+        _cleanup_printer_ Printer note = {};
+        int r;
+
+        r = print_note(&note, publisher, tree);
+        return r < 0 ? r : publisher_anchor(publisher, note.text, note.n);
+}
+
+/* Once for each process, and when the log has doubled: what is written there must be much less than what is lost. The next one tries again what failed. */
+static void keep_elsewhere(Publisher *publisher, uint64_t size, const char *note, size_t n) {
+        if (publisher->elsewhere && size / 2 >= publisher->n_elsewhere && whole_file_replace(AT_FDCWD, publisher->elsewhere, 0640, note, n) == 0)
+                publisher->n_elsewhere = size;
 }
 
 /* Even after a failure the next attempt waits: nothing is gained by asking a full disk again and again. */
 int publisher_sign(Publisher *publisher, Store *store, const Frontier *tree, bool *ret_unknown) {
-        Checkpoint checkpoint = { .size = tree->size };
         _cleanup_printer_ Printer note = {};
         int r;
 
         *ret_unknown = false;
         publisher->due_usec = monotonic_usec() + publisher->interval_usec;
-        (void) strcpy(checkpoint.origin, publisher->policy.log.name);
-        r = frontier_root(tree, &checkpoint.root);
-        if (r < 0)
-                return r;
-        print_note(&note, publisher, &checkpoint);
-        r = note.error ?: store_insert_checkpoint(store, tree->size, note.text, note.n, ret_unknown);
+        r = print_note(&note, publisher, tree);
+        if (r == 0)
+                r = store_insert_checkpoint(store, tree->size, note.text, note.n, ret_unknown);
         if (r == 0)
                 r = publisher_anchor(publisher, note.text, note.n);
-        if (r == 0)
-                publisher->covered = tree->size;
-        return r;
+        if (r < 0)
+                return r;
+        keep_elsewhere(publisher, tree->size, note.text, note.n);
+        publisher->covered = tree->size;
+        return 0;
 }

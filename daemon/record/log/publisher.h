@@ -9,6 +9,7 @@
  */
 
 #include "daemon/record/keys/checkpoint.h"
+#include "daemon/record/statement/statement.h"
 #include "daemon/record/store/store.h"
 
 typedef struct Publisher {
@@ -16,11 +17,15 @@ typedef struct Publisher {
         CheckpointPolicy policy;
         Printer vkey; /* ended by a zero */
         char *anchor; /* NULL: none */
+        char *elsewhere; /* another one, in a folder that is not the log's; NULL: none */
+        bool decides; /* whatever is in doubt, somebody has decided to go on */
         uint64_t interval_usec;
 
         /* the writer's own */
         uint64_t covered;  /* records under the newest checkpoint */
         uint64_t due_usec; /* the next one not before, CLOCK_MONOTONIC */
+        uint64_t n_elsewhere; /* records under the one that this process wrote elsewhere; 0: it has written none */
+        LogDoubt doubt; /* of what was found when the log was opened */
 } Publisher;
 
 /* Takes over the options' log key in any case. -EINVAL, and *ret_wrong (malloc'd): it is none, or a witness is none. */
@@ -29,8 +34,8 @@ void publisher_done(Publisher *publisher);
 
 /*
  * Whether STORE, whose tree is whole, goes on from what was published: from its newest checkpoint and from the anchor. *ret_size: of how
- * many records the newest checkpoint is. -EBADMSG: nothing may be signed, and *ret_wrong (malloc'd) says why and what to do. 0, and
- * *ret_wrong may hold a remark.
+ * many records the newest checkpoint is. -EBADMSG: nothing may be signed, and *ret_wrong (malloc'd) says why and what to do; it is in `doubt` where somebody
+ * may decide. 0, and *ret_wrong may hold a remark. -EALREADY: somebody wants to decide, and nothing is in doubt.
  */
 int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_size, char **ret_wrong);
 /*
@@ -38,6 +43,8 @@ int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t
  * take it along, and is found out.
  */
 int publisher_anchor(const Publisher *publisher, const char *note, size_t n);
+/* The same of a checkpoint over TREE, which is in no database. */
+int publisher_anchor_tree(const Publisher *publisher, const Frontier *tree);
 /* Whether CHECKPOINT, of no more records than STORE has, is of this tree. */
 int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal);
 /*

@@ -372,6 +372,27 @@ static void print_rotation(Printer *printer, const json_t *predicate) {
         print_text(printer, text_of(json_object_get(predicate, "replaces"), "keyid"));
 }
 
+/* "https://example.com/us0: went on from 3 records after 5 were signed, records-lost, as uid 0 decided: NOTE" */
+static void print_decision(Printer *printer, const json_t *predicate) {
+        const json_t *kept = json_object_get(predicate, "kept"), *signed_ = json_object_get(predicate, "signed");
+
+        print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
+        printer_text(printer, ": went on from ");
+        printer_unsigned(printer, (uint64_t) json_integer_value(json_object_get(kept, "size")));
+        printer_text(printer, " records");
+        if (signed_) {
+                printer_text(printer, " after ");
+                printer_unsigned(printer, (uint64_t) json_integer_value(json_object_get(signed_, "size")));
+                printer_text(printer, " were signed");
+        }
+        printer_text(printer, ", ");
+        print_text(printer, text_of(predicate, "cause"));
+        printer_text(printer, ", as uid ");
+        printer_unsigned(printer, (uint64_t) json_integer_value(json_object_get(json_object_get(predicate, "operator"), "uid")));
+        printer_text(printer, " decided: ");
+        print_text(printer, text_of(predicate, "note"));
+}
+
 int reason_of(const json_t *statement, const char *predicate_type, const Health *health, char **ret) {
         const json_t *predicate = json_object_get(statement, "predicate");
         const char *path = text_of(json_object_get(predicate, "location"), "path");
@@ -382,6 +403,8 @@ int reason_of(const json_t *statement, const char *predicate_type, const Health 
                 print_heartbeat(&reason, predicate);
         else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
                 print_rotation(&reason, predicate);
+        else if (strcmp(predicate_type, RECORD_TYPE_DECISION) == 0)
+                print_decision(&reason, predicate);
         else
                 print_text(&reason, subject);
         if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)

@@ -336,7 +336,8 @@ static const Shape shape_start = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, { "run", FIELD_OBJECT, .of = &shape_run_start }),
 };
 
-static const Shape shape_tables = {
+/* As much of a log as a checkpoint tells: its records, and the root of their tree; in older heartbeats, what its tables came to. */
+static const Shape shape_history = {
         FIELDS({ "size", FIELD_INTEGER, .max = INDEX_MAX }, { "sha256", FIELD_TEXT, .is_valid = form_is_sha256 }),
 };
 
@@ -344,7 +345,7 @@ static const Shape shape_heartbeat = {
         FIELDS(LOGGED_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
                { "cause", FIELD_TEXT, .optional = true, .words = WORDS("start", "interval") },
                { "clock", FIELD_OBJECT, .optional = true, .of = &shape_clock },
-               { "tables", FIELD_OBJECT, .optional = true, .of = &shape_tables }),
+               { "tables", FIELD_OBJECT, .optional = true, .of = &shape_history }),
 };
 
 #define KEY_FIELDS { "keyid", FIELD_TEXT }, { "algorithm", FIELD_TEXT }, { "spki", FIELD_TEXT }
@@ -354,6 +355,13 @@ static const Shape shape_key = { FIELDS(KEY_FIELDS) };
 static const Shape shape_rotation = {
         FIELDS(LOGGED_FIELDS, KEY_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
                { "replaces", FIELD_OBJECT, .of = &shape_key }),
+};
+
+static const Shape shape_decision = {
+        FIELDS(LOGGED_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
+               { "cause", FIELD_TEXT, .words = WORDS("checkpoints-lost", "records-lost", "forked") },
+               { "note", FIELD_TEXT, .is_valid = note_text_is_valid }, { "operator", FIELD_OBJECT, .of = &shape_operator },
+               { "kept", FIELD_OBJECT, .of = &shape_history }, { "signed", FIELD_OBJECT, .optional = true, .of = &shape_history }),
 };
 
 #define STATEMENT(shape)                                                                                    \
@@ -371,6 +379,7 @@ static const struct {
         { RECORD_TYPE_RUN_START, STATEMENT(&shape_start)   },
         { RECORD_TYPE_HEARTBEAT, STATEMENT(&shape_heartbeat) },
         { RECORD_TYPE_ROTATION,  STATEMENT(&shape_rotation) },
+        { RECORD_TYPE_DECISION,  STATEMENT(&shape_decision) },
 };
 
 /* ---- looking ---- */

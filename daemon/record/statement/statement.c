@@ -331,6 +331,49 @@ int draft_rotation(const Station *station, const PublicKey *old, const PublicKey
         return 0;
 }
 
+static void print_history(Printer *tail, const char *name, uint64_t size, const TreeHash *root) {
+        char hex[DIGEST_HEX];
+
+        printer_key(tail, name);
+        printer_open(tail, '{');
+        printer_member_unsigned(tail, "size", size);
+        printer_member(tail, "sha256", digest_to_hex(root->bytes, hex));
+        printer_close(tail, '}');
+}
+
+int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier *kept, const RecordDecision *decision, DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        TreeHash root;
+        Printer *tail;
+        int r;
+
+        if (!note_text_is_valid(decision->note))
+                return -EINVAL;
+        r = frontier_root(kept, &root);
+        if (r == 0)
+                r = draft_of_key(station, RECORD_TYPE_DECISION, station->key_digest, &group);
+        if (r < 0)
+                return r;
+        tail = &group->drafts[0].tail;
+        printer_member(tail, "cause", doubt->cause);
+        printer_member(tail, "note", decision->note);
+        printer_key(tail, "operator");
+        printer_open(tail, '{');
+        printer_member_unsigned(tail, "uid", decision->uid);
+        if (decision->name)
+                printer_member(tail, "name", decision->name);
+        printer_close(tail, '}');
+        print_history(tail, "kept", kept->size, &root);
+        if (doubt->size > 0)
+                print_history(tail, "signed", doubt->size, &doubt->root);
+        r = draft_check(&group->drafts[0]);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
 /* The chip's descriptor in the roll-up; its index and record ID follow. */
 static void print_component(Draft *draft, const RecordHealth *health) {
         Printer *p = &draft->component;

@@ -65,6 +65,14 @@ int draft_nothing(DraftGroup **ret);
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
 int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret);
+/* What could not be settled without somebody: the log's own key has signed a checkpoint of another history, or its checkpoints are gone. */
+typedef struct LogDoubt {
+        const char *cause; /* "checkpoints-lost", "records-lost" or "forked"; NULL: there is none */
+        uint64_t size;      /* of what was signed; 0: not known */
+        TreeHash root;
+} LogDoubt;
+
+int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier *kept, const RecordDecision *decision, DraftGroup **ret);
 int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret);
 
 /*

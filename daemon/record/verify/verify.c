@@ -313,6 +313,7 @@ const char *record_word(const RecordEntry *entry) {
                 { RECORD_TYPE_RUN_START, "run started" },
                 { RECORD_TYPE_HEARTBEAT, "heartbeat"   },
                 { RECORD_TYPE_ROTATION,  "key changed" },
+                { RECORD_TYPE_DECISION,  "log continued" },
         };
 
         assert(entry);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What somebody decides where a log cannot go on by itself: see record-scrub.h. */
+
+#include <assert.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "daemon/record/log/log.h"
+
+static void await(RecordLog *log) {
+        struct pollfd pollfd = { .fd = record_log_fd(log), .events = POLLIN };
+
+        (void) poll(&pollfd, 1, -1);
+}
+
+/* Both are done by the writer, one after the other; the log tells of each. */
+static int await_outcome(RecordLog *log) {
+        RecordOutcome outcome;
+        int r;
+
+        while ((r = record_log_next(log, &outcome)) == -EAGAIN)
+                await(log);
+        if (r < 0)
+                return r;
+        r = outcome.error;
+        record_outcome_done(&outcome);
+        return r;
+}
+
+/* Until then the next start finds what it found before. */
+static int await_checkpoint(RecordLog *log) {
+        RecordOutcome outcome;
+        uint64_t size;
+        int r;
+
+        while ((r = record_log_checkpointed(log, &size)) == 0 && size < record_log_size(log)) {
+                await(log);
+                (void) record_log_next(log, &outcome); /* none is there: so that it waits again */
+        }
+        return r;
+}
+
+int record_log_decide(const RecordLogOptions *options, const RecordDecision *decision, char **ret) {
+        _cleanup_(record_log_freep) RecordLog *log = NULL;
+        DraftGroup *group;
+        int r;
+
+        assert(options && decision && ret);
+
+        r = log_open_as(options, true, &log, ret);
+        if (r == 0)
+                r = draft_decision(&log->station, &log->publisher.doubt, &log->head.tree, decision, &group);
+        if (r == 0)
+                r = queue_put(log, group, 1);
+        if (r == 0)
+                r = await_outcome(log);
+        return r < 0 ? r : await_checkpoint(log);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Logs whose key has signed what is not there (any more): none goes on before somebody has decided so, and said so in a record. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "checks/whole-file.h"
+#include "tests/record/published.h"
+
+#define RECORDS 5
+#define NOTE    "the disk was lost, ticket 4711"
+
+static Published published;
+
+static int setup(void **state) {
+        published_init(&published);
+        (void) snprintf(published.elsewhere, sizeof(published.elsewhere), "%s/elsewhere", published.place.folder);
+        return mkdir(published.elsewhere, 0700);
+}
+
+static int teardown(void **state) {
+        published_done(&published);
+        return 0;
+}
+
+static RecordLog *open_log(void) {
+        RecordLog *log = NULL;
+        char *error = NULL;
+        int r;
+
+        r = published_open(&published, &log, &error);
+        if (r < 0 || error)
+                fail_msg("%d: %s", r, error ?: "");
+        return log;
+}
+
+static void append(unsigned n) {
+        RecordLog *log = open_log();
+
+        published_append(&published, log, n);
+        published_wait(log, record_log_size(log));
+        (void) record_log_free(log);
+}
+
+static void execute(const char *sql) {
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void assert_refused(const char *says) {
+        for (unsigned i = 0; i < 2; i++) { /* to try is no decision */
+                _cleanup_free_ char *error = NULL;
+                RecordLog *log = NULL;
+
+                assert_int_equal(published_open(&published, &log, &error), -EBADMSG);
+                if (!error || !strstr(error, says) || !strstr(error, "--continue-log"))
+                        fail_msg("\"%s\" does not say \"%s\"", error ?: "", says);
+        }
+}
+
+static int decide(const char *note, char **ret) {
+        RecordLogOptions options = published_options(&published, published.log_key, published.anchor);
+
+        return record_log_decide(&options, &(RecordDecision) { note, 1007, "ann" }, ret);
+}
+
+static json_t *payload_of(RecordLog *log, uint64_t index) {
+        RecordKeyring *keyring = place_keyring(&published.place);
+        RecordVerified verified;
+        json_t *payload;
+
+        place_verify(log, keyring, index, &verified);
+        assert_string_equal(verified.entry.type, RECORD_TYPE_DECISION);
+        assert_string_equal(record_word(&verified.entry), "log continued");
+        payload = json_loadb(verified.payload, verified.n_payload, 0, NULL);
+        record_verified_done(&verified);
+        (void) record_keyring_free(keyring);
+        return json_object_get(payload, "predicate");
+}
+
+/* The decision is record INDEX, and the log goes on after it, scrubbed and published. */
+static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed) {
+        _cleanup_free_ char *text = NULL, *wrong = NULL;
+        const json_t *said;
+        RecordLog *log;
+        int r;
+
+        r = decide(NOTE, &text);
+        if (r < 0)
+                fail_msg("%d: %s", r, text ?: "");
+        assert_null(strstr(text, "--continue-log"));
+        log = open_log();
+        assert_int_equal(record_log_size(log), index + 1);
+        said = payload_of(log, index);
+        assert_string_equal(json_string_value(json_object_get(said, "cause")), cause);
+        assert_string_equal(json_string_value(json_object_get(said, "note")), NOTE);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "operator"), "uid")), 1007);
+        assert_string_equal(json_string_value(json_object_get(json_object_get(said, "operator"), "name")), "ann");
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "kept"), "size")), index);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "signed"), "size")), n_signed);
+        published_append(&published, log, 2);
+        published_wait(log, index + 3);
+        assert_int_equal(record_log_check(log, &wrong), 0);
+        (void) record_log_free(log);
+        (void) record_log_free(open_log());
+        assert_int_equal(decide(NOTE, &text), -EALREADY);
+        log = open_log();
+        assert_int_equal(record_log_size(log), index + 3);
+        (void) record_log_free(log);
+}
+
+/* Whoever has the record key may have signed any of these records: nothing is left that the log key has. */
+static void test_checkpoints_that_are_gone_stop_the_log(void **state) {
+        append(RECORDS);
+        execute("DELETE FROM checkpoint");
+        assert_int_equal(unlink(published.anchor), 0);
+        assert_refused("5 records and no checkpoint");
+        assert_decided(RECORDS, "checkpoints-lost", 0);
+}
+
+static void remove_state(void) {
+        char path[128];
+
+        assert_int_equal(unlink(published.place.log), 0);
+        (void) unlink(published.anchor);
+        (void) snprintf(path, sizeof(path), "%s.lock", published.place.log);
+        assert_int_equal(unlink(path), 0);
+}
+
+static void test_an_empty_state_with_old_keys_stops_the_log(void **state) {
+        append(RECORDS - 1);
+        append(1); /* each process says first where it is */
+        remove_state();
+        assert_refused("its key has signed 5 records of this log");
+        assert_decided(0, "records-lost", RECORDS);
+}
+
+/* What is kept elsewhere is written when the log has doubled, not at each checkpoint: the rest the anchor tells. */
+static void test_the_first_record_is_remembered_already(void **state) {
+        RecordLog *log = open_log();
+
+        published_append(&published, log, 1);
+        published_wait(log, 1);
+        published_append(&published, log, 1);
+        published_wait(log, 2);
+        published_append(&published, log, 1);
+        published_wait(log, 3);
+        (void) record_log_free(log);
+        remove_state();
+        assert_refused("its key has signed 2 records");
+}
+
+/* Its name is that of the log, so another one begins as ever; and where nothing could be kept nothing is asked. */
+static void test_another_log_is_another_log(void **state) {
+        RecordLogOptions options;
+        RecordLog *log;
+
+        append(1);
+        remove_state();
+        options = published_options(&published, published.log_key, published.anchor);
+        options.origin = "fleet.example/stations/st-018";
+        assert_int_equal(record_log_open(&options, &log, NULL), 0);
+        (void) record_log_free(log);
+        remove_state();
+        *published.elsewhere = '\0';
+        append(1);
+}
+
+/* Killed before the first checkpoint, it goes on: the anchor of no records is there from the first moment. Once there was one, that anchor is an old one. */
+static void test_a_log_that_dies_before_its_first_checkpoint_goes_on(void **state) {
+        char *first;
+        size_t n;
+
+        (void) record_log_free(open_log());
+        assert_int_equal(whole_file_read(AT_FDCWD, published.anchor, 4096, &first, &n), 0);
+        append(RECORDS);
+        execute("DELETE FROM checkpoint");
+        assert_int_equal(whole_file_replace(AT_FDCWD, published.anchor, 0640, first, n), 0);
+        assert_refused("5 records and no checkpoint");
+        *published.elsewhere = '\0';
+        append(1);
+        free(first);
+}
+
+/* Two checkpoints of one log that its own key has signed, as a witness may show the other one: whoever brings it need not be believed. */
+static void test_a_proven_alarm_stops_the_log(void **state) {
+        char other[4096] = "";
+        RecordOutcome outcome;
+        RecordLog *log;
+        FILE *file;
+
+        append(RECORDS);
+        file = fopen(published.anchor, "re");
+        assert_non_null(file);
+        assert_true(fread(other, 1, sizeof(other) - 1, file) > 0);
+        (void) fclose(file);
+        remove_state();
+        *published.elsewhere = '\0'; /* a copy elsewhere, which knows nothing of the first */
+        published.server.run[35] = '9';
+        append(RECORDS + 1);
+
+        log = open_log();
+        assert_int_equal(record_log_cosign(log, other, strlen(other), 1), 0);
+        place_wait(log, &outcome);
+        assert_int_equal(outcome.error, -ENOTUNIQ);
+        assert_true(record_log_has_failed(log));
+        assert_non_null(strstr(record_log_wrong(log), "has signed a checkpoint of another one"));
+        record_outcome_done(&outcome);
+        (void) record_log_free(log);
+        assert_refused("its first 5 records are not those that were published");
+        assert_decided(RECORDS + 1, "forked", RECORDS);
+}
+
+/* No decision makes what is damaged whole; and one needs a reason. */
+static void test_what_cannot_be_decided(void **state) {
+        _cleanup_free_ char *text = NULL;
+
+        append(RECORDS);
+        assert_int_equal(decide(NOTE, &text), -EALREADY);
+        assert_int_equal(unlink(published.anchor), 0);
+        execute("DELETE FROM checkpoint; UPDATE record SET signature = zeroblob(64) WHERE idx = 4");
+        assert_int_equal(decide(NOTE, &text), -EBADMSG);
+        assert_non_null(strstr(text, "the last record, 4"));
+        remove_state();
+        assert_int_equal(decide("", &text), -EINVAL);
+        assert_int_equal(decide("two\nlines", &text), -EINVAL);
+        assert_refused("its key has signed");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_checkpoints_that_are_gone_stop_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_empty_state_with_old_keys_stops_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_first_record_is_remembered_already, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_another_log_is_another_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_dies_before_its_first_checkpoint_goes_on, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_proven_alarm_stops_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_cannot_be_decided, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
