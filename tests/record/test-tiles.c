@@ -329,16 +329,16 @@ static void test_a_pipe_in_the_place_of_a_file_is_refused(void **state) {
 static void test_a_damaged_folder_is_refused(void **state) {
         static const char *const paths[] = { "tile/0/000", "tile/0/001.p/44", "checkpoint", "records.intoto.jsonl", "tile/entries/000", "tile/entries/001.p/44" };
 
-        for (size_t i = 0; i < 4 * ELEMENTS(paths); i++) {
-                const char *path = paths[i / 4];
-                uint64_t size = i % 2 ? 700 : 300; /* as it is, or while it grows */
+        for (size_t i = 0; i < 2 * ELEMENTS(paths); i++) {
+                const char *path = paths[i / 2];
+                uint64_t size = i % 2 ? 700 : 300; /* as it is, near the file's end; or while it grows, near its beginning */
                 _cleanup_free_ char *data = NULL, *found = NULL;
                 size_t n, n_found, at;
 
                 new_folder();
                 assert_int_equal(export(&tiny, 300), 0);
                 data = read_file(path, &n);
-                at = i % 4 < 2 ? n - 40 : 40; /* near its end, and near its beginning */
+                at = i % 2 ? 40 : n - 40;
                 data[at] ^= 1;
                 write_file(path, data, n);
                 assert_int_equal(export(&tiny, size), -EBADMSG);
