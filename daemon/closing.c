@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "daemon/clock.h"
 #include "daemon/closing.h"
@@ -37,7 +38,7 @@ static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket
         }
 
         scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
-        scan.run.finished_usec = clock_usec(CLOCK_REALTIME);
+        scan.run.finished_usec = MAX(clock_usec(CLOCK_REALTIME), scan.run.started_usec); /* the clock may have been set back */
         r = record_log_scan_kept(manager->log, &scan, ticket);
         if (r == -EAGAIN || r == -ENOMEM)
                 return r;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/random.h>
 
 #include "daemon/clock.h"
@@ -101,7 +102,7 @@ void job_record_run(const Job *job, const JobServer *server, const char *digest,
                 .stage = job->scan->plan->stage,
                 .challenge = job->scan->options.challenge[0] ? job->scan->options.challenge : NULL,
                 .started_usec = job->started_usec,
-                .finished_usec = clock_usec(CLOCK_REALTIME),
+                .finished_usec = MAX(clock_usec(CLOCK_REALTIME), job->started_usec), /* the clock may have been set back */
                 .seed = job->seed,
                 .plan = job->scan->plan->name,
                 .plan_sha256 = job->scan->plan_sha256,

@@ -238,6 +238,12 @@ CONTRADICTIONS = [
     ("a member that nobody knows", 5, "", put(more={"some": "thing"}), HOLDS),
     ("the first record following one", 0, "", put(previous={"sha256": "0" * 64}), REFUSED),
     ("a later one following none", 5, "", drop("previous"), REFUSED),
+    ("more chips than the server has", 17, "", put(chipCount=15), REFUSED),
+    ("servers of a run that are none", 5, "run", put(servers=[""]), REFUSED),
+    ("a result without a limit", 5, "steps.0.measurements.0", lambda one: (one.pop("limits"), one.update(result="FAILED")), REFUSED),
+    ("an end years before the begin", 5, "run", put(finishedOn="2021-11-21T09:14:09.500Z"), REFUSED),
+    ("another chip's digest", 5, "...subject.0.digest", put(sha256="0" * 64), REFUSED),
+    ("another chip's name", 5, "...subject.0", put(uri="urn:dev:ops:32473-Trainium2-0123456789abc009"), REFUSED),
     ("a server better than its chips", 17, "", put(result="PASSED"), REFUSED),
     ("a server better than its chips by one", 17, "", put(result="INCONCLUSIVE"), REFUSED),
     ("a failed chip that the server calls sound", 17, "components.3.annotations", put(result="PASSED"), FAILED),
@@ -253,7 +259,7 @@ CONTRADICTIONS = [
 def contradictions(bench):
     for what, index, path, change, expected in CONTRADICTIONS:
         statement = statement_of(bench.lines[index])
-        place = statement if path == "..." else statement["predicate"]
+        place = statement if path.startswith("...") else statement["predicate"]
         for part in filter(None, path.strip(".").split(".")):
             place = place[int(part)] if isinstance(place, list) else place[part]
         change(place)

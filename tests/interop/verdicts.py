@@ -3,7 +3,7 @@
 function in FORMS, which makes of it the plain shape that judge_chip() and judge_server() take."""
 import operator
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from envelopes import OURS, Refused, Unknown, decode64, sha256
 
@@ -140,7 +140,7 @@ def time_of(text):
 def judge(record):
     """Whether a record agrees with itself; returns what is odd about it and no contradiction, or None."""
     run = record.predicate.get("run", {})
-    if "finishedOn" in run and time_of(run["finishedOn"]) < time_of(run["startedOn"]):
+    if "finishedOn" in run and time_of(run["finishedOn"]) + timedelta(days=1) < time_of(run["startedOn"]):
         raise Refused("it ended before it began")
     if (record.index == 0) == ("previous" in record.predicate):
         raise Refused("only the first record follows none")

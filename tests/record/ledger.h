@@ -106,6 +106,7 @@ static inline json_t *ledger_second(Ledger *ledger, bool passed) {
 
         payload_set(root, "predicate.location.path", "\"us0-2/chip3\"");
         payload_set(root, "subject.0.digest.sha256", LEDGER_SECOND);
+        payload_set(root, "subject.0.uri", NULL); /* it spells another */
         return root;
 }
 
@@ -117,13 +118,16 @@ static inline json_t *ledger_roll_up(Ledger *ledger) {
         payload_set(root, "predicate.components", "[]");
         payload_set(root, "predicate.chipCount", "2");
         payload_set(root, "subject.0.uri", "\"urn:dev:ops:32473-Small-SRV00017\""); /* a Trn2 has more chips */
+        payload_set(root, "subject.0.digest.sha256", "\"4c0d6a5439bdfb0cd6ce79c9d4ed69f657d220333cfc257d2f4db89ae6d27c67\"");
         for (unsigned i = 0; i < LEDGER_CHIPS; i++) {
                 uint64_t index = ledger->size - LEDGER_CHIPS + i;
                 json_t *one = json_deep_copy(component);
 
                 payload_set(one, "annotations.slot", i == 0 ? "\"us0-2/chip0\"" : "\"us0-2/chip3\"");
-                if (i > 0)
+                if (i > 0) {
                         payload_set(one, "digest.sha256", LEDGER_SECOND);
+                        payload_set(one, "uri", NULL);
+                }
                 ledger_set(one, "annotations.result", "\"%s\"", result_to_string(ledger->results[index]));
                 ledger_set(one, "annotations.logIndex", "%llu", (unsigned long long) index);
                 ledger_set(one, "annotations.recordSha256", "\"%s\"", ledger->ids[index]);

@@ -278,7 +278,7 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
                 { 3, "predicate.run.clock.monotonicNs", "\"1000000000\"", RECORD_AUDIT_CLOCK },
                 { 3, "predicate.run.finishedOn", "\"2026-11-21T01:00:07.900Z\"", RECORD_AUDIT_CLOCK },
                 { 3, "predicate.components.0.annotations.slot", "\"us0-2/chip9\"", RECORD_AUDIT_ROLL_UP },
-                { 3, "predicate.components.0.digest.sha256", zeros, RECORD_AUDIT_ROLL_UP },
+                { 3, "predicate.components.1.digest.sha256", zeros, RECORD_AUDIT_ROLL_UP },
                 { 1, "predicate.run.challenge", "\"Y2hhbGxlbmdl0009\"", RECORD_AUDIT_RUN },
                 { 2, "predicate.run.challenge", NULL, RECORD_AUDIT_RUN },
                 { 3, "predicate.run.challenge", "\"Y2hhbGxlbmdl0009\"", RECORD_AUDIT_RUN },

@@ -31,6 +31,9 @@ static void expect_all(const char *payload, const Case *cases, size_t n, RecordT
 #define LEFT_OUT                                                                                             \
         "[{\"name\":\"neuronlink_untested_silent\",\"value\":0,\"unit\":\"{port}\"},"                         \
         "{\"name\":\"neuronlink_untested_out_of_scan\",\"value\":1,\"unit\":\"{port}\"}]"
+#define TRN9                                                                                                 \
+        "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"", "subject.0.digest.sha256",                              \
+                "\"4e8b24af9c60da6e8696144a2cee31a16356a819d27c88e26ad738a5c005b0b2\""
 #define EFA_UNTESTED                                                                                         \
         P "passedTests", "[\"hbm\",\"systolic\",\"neuronlink\",\"rounding\",\"sparsity\"]",                  \
                 P "untestedTests", "[{\"name\":\"efa\",\"reason\":\"budget\"}]"
@@ -93,6 +96,21 @@ static void test_a_passed_record_that_contradicts_itself_is_refused(void **state
                 { "is promised twice", { P "coverage.1", "{\"name\":\"hbm-bytes-tested\",\"reached\":0,\"promised\":0}" } },
                 { "hbm-bytes-tested is called open", { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false", P "untestedTests.0.coverage", "[\"hbm-bytes-tested\"]" } },
                 { "efa_packets is called open", { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false", P "untestedTests.0.coverage", "[\"efa_packets\"]" } },
+                { "its regions are not those of its memory", { P "steps.0.regions.tested.1.regions", "\"3-1,5-6,-,7\"" } },
+                { "its regions are not those of its memory", { P "steps.0.regions.tested.1.regions", "\"41-59,96\"" } },
+                { "its regions are not those of its memory", { P "steps.0.regions.tested.1.regions", "\"12,41-59\"" } },
+                { "its regions are not those of its memory", { P "steps.0.regions.position", "96" } },
+                { "its regions are not those of its memory", { P "steps.0.regions.partition", "\"sid 3\"" } },
+                { "is called FAILED without a limit", { P "steps.0.measurements.0.limits", NULL, P "steps.0.measurements.0.result", "\"FAILED\"" } },
+                { "the run ended before it began", { P "run.finishedOn", "\"2021-11-21T09:14:09.500Z\"" } },
+                { "the run ended before it began", { P "run.startedOn", "\"2026-11-22T09:14:09.501Z\"" } },
+                { "the digest is not that of urn:dev:ops:32473-Trainium2-0123456789abc001", { "subject.0.uri", "\"urn:dev:ops:32473-Trainium2-0123456789abc001\"" } },
+                { "the digest is not that of urn:dev:ops:32473-Trainium2-0123456789abc000",
+                  { "subject.0.digest.sha256", "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"" } },
+                { "the digest is not that of urn:dev:ops:32473-Trn2-SRV00018", { P "host.uri", "\"urn:dev:ops:32473-Trn2-SRV00018\"" } },
+                { "predicate.run.servers", { P "run.servers", "[\"\"]" } },
+                { "predicate.run.servers", { P "run.servers", "[1]" } },
+                { "predicate.run.servers", { P "run.servers", "null" } },
                 { "us0-2 is a server", { P "location.path", "\"us0-2\"" } },
                 { "previous record is missing", { P "previous", NULL } },
                 { "previous record is named in the first", { P "log.index", "0" } },
@@ -121,7 +139,7 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
         static const Case good[] = {
                 { "us0-2/chip0: 6 tests passed, hbm: 33 of 96 regions since 2026-11-21T08:14:09.500Z", { NULL } },
                 { "6 tests passed, hbm: 0 of 96 regions", { P "steps.0.regions.tested", "[]" } },
-                { "6 tests passed, hbm: 2 of 96 regions since 2", { P "steps.0.regions.tested.0.regions", "\"\"", P "steps.0.regions.tested.1.regions", "\"3-1,5-6,-,7\"" } },
+                { "6 tests passed, hbm: 3 of 96 regions since 2", { P "steps.0.regions.tested.0.regions", "\"\"", P "steps.0.regions.tested.1.regions", "\"3,5-6\"" } },
                 { "us0-2/chip0: 5 tests passed, hbm: 33 of 96 regions since 2026-11-21T08:14:09.500Z, not tested: efa (the plan's device time was used up)",
                   { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false" } },
                 { "us0-2/chip0: 6 tests passed, hbm: 0 of 96 regions, neuronlink: 1 left out", { P "steps.0.regions.tested", "[]", P "steps.2.measurements", LEFT_OUT } },
@@ -138,6 +156,8 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
                 { "us0-2/chip0 h?m??: failed",
                   { P "steps.0.name", "\"h\\u001bm\\u0085\"", P "steps.0.result", "\"FAILED\"", P "result", "\"FAILED\"",
                     P "failedTests.0", "\"h\\u001bm\\u0085\"", P "passedTests.0", NULL } },
+                { "us0-2/chip0: 6 tests passed", { P "run.startedOn", "\"2026-11-22T09:14:09.500Z\"" } }, /* a clock was set back meanwhile */
+                { "us0-2/chip0: 6 tests passed", { "subject.0.uri", "\"urn:example:0123456789abc001\"" } }, /* of another issuer, who has documents of his own */
                 { "us0-2/chip0: 6 tests passed", { P "more", "{\"later\":1}", P "steps.0.more", "1" } },
                 { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.1", "{\"type\":\"NOT_EQUAL\",\"value\":5}" } },
                 { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.0", "{\"type\":\"EQUAL\",\"value\":9007199254740994}", P "steps.0.measurements.0.value", "9007199254740994" } },
@@ -179,7 +199,7 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
                 { "called WARNED, its chips and its own evidence come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"WARNED\"" } },
                 /* Of a server that nobody here knows the record itself tells how many chips it has. */
                 { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
-                  { P "components.3", NULL, P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
+                  { P "components.3", NULL, P "result", "\"PASSED\"", TRN9 } },
                 { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
                   { P "components.3", NULL, P "chipCount", "15", P "result", "\"PASSED\"" } },
                 { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
@@ -202,10 +222,10 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
                 { "us0-2: 16 chips, 16 PASSED", { P "components.3.annotations.result", "\"PASSED\"" } }, /* called worse */
                 { "us0-2: 15 chips, 15 PASSED", { P "components.3", NULL, P "result", "\"INCONCLUSIVE\"" } },
                 { "us0-2: 15 chips, 15 PASSED",
-                  { P "components.3", NULL, P "chipCount", "15", P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
+                  { P "components.3", NULL, P "chipCount", "15", P "result", "\"PASSED\"", TRN9 } },
                 /* as records were made before they told it */
                 { "us0-2: 15 chips, 15 PASSED",
-                  { P "components.3", NULL, P "chipCount", NULL, P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
+                  { P "components.3", NULL, P "chipCount", NULL, P "result", "\"PASSED\"", TRN9 } },
                 { "us0-2: 0 chips", { P "components", "[]", P "result", "\"INCONCLUSIVE\"" } },
         };
 

@@ -156,7 +156,7 @@ static void test_a_serial_must_be_that_of_the_digest(void **state) {
         assert_int_equal(sign_line(payloads.key, text, strlen(text), &record), 0);
         assert_int_equal(record_verify_with_policy(&policy, record.envelope.text, record.envelope.n, &trust, &verified), 0);
         assert_int_equal(trust, RECORD_REFUSED);
-        assert_non_null(strstr(verified.reason, "another subject"));
+        assert_non_null(strstr(verified.reason, "the digest is not that of"));
         record_verified_done(&verified);
         signed_line_done(&record);
         free(text);

@@ -135,7 +135,7 @@ static bool check_chip(const RecordHealth *chip, Judgement *ret) {
 }
 
 bool draft_check_scan(const RecordScan *scan, Judgement *ret) {
-        if (!draft_check_run(&scan->run, ret) || !check_steps(scan->steps, scan->n_steps, ret))
+        if (!draft_check_run(&scan->run, ret) || !judge_run(&scan->run, ret) || !check_steps(scan->steps, scan->n_steps, ret))
                 return false;
         if (scan->result < 0 || scan->result >= _RESULT_MAX)
                 return judge_wrong(ret, "the server's result is unknown");

@@ -95,6 +95,47 @@ void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES
                 (void) snprintf(ret_serial, RECORD_SERIAL_BYTES, "%s", serial + 1);
 }
 
+static bool is_digest_of(const char *document, const char *sha256) {
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+
+        return digest_sha256(document, strlen(document), digest) < 0 || strcmp(digest_to_hex(digest, hex), sha256) == 0;
+}
+
+/* What stands behind `product:` in the document of the slot that REST of a URI names: SERIAL_SLOT, or unknown_SLOT. */
+static void write_slot(const char *rest, const char *origin, char *ret, size_t size) {
+        const char *slot = strchr(rest, '_');
+        size_t n = strncmp(rest, "unknown_", 8) == 0 ? 0 : (size_t) (slot - rest);
+        int at = n > 0 ? snprintf(ret, size, "serial: %.*s\n", (int) n, rest) : 0;
+        char path[IDENTITY_URI_MAX];
+
+        (void) snprintf(path, sizeof(path), "%s", slot + 1);
+        for (char *p = path; (p = strchr(p, '_'));)
+                *p = '/';
+        (void) snprintf(ret + at, size - (size_t) at, n > 0 ? "slot: %s\n" : "slot: %s\norigin: %s\n", path, origin);
+}
+
+bool identity_fits(const char *uri, const char *sha256, const char *origin) {
+        static const char scheme[] = "urn:dev:ops:", *const kinds[] = { "accelerator", "server", "slot" };
+        size_t n_digits = strncmp(uri, scheme, sizeof(scheme) - 1) == 0 ? strspn(uri + sizeof(scheme) - 1, "0123456789") : 0;
+        const char *product = n_digits > 0 ? uri + sizeof(scheme) + n_digits : NULL, *rest = product && product[-1] == '-' ? strchr(product, '-') : NULL;
+        char facts[IDENTITY_URI_MAX + RECORD_ORIGIN_MAX + 32], document[2 * IDENTITY_URI_MAX + RECORD_ORIGIN_MAX + 128];
+
+        if (!rest || strlen(uri) >= IDENTITY_URI_MAX || strlen(origin) >= RECORD_ORIGIN_MAX)
+                return true; /* of another issuer, whose documents are his own */
+        for (size_t i = 0; i < ELEMENTS(kinds); i++) {
+                if (i < 2)
+                        (void) snprintf(facts, sizeof(facts), "serial: %s\n", rest + 1);
+                else if (strchr(rest, '_'))
+                        write_slot(rest + 1, origin, facts, sizeof(facts));
+                (void) snprintf(document, sizeof(document), "assay-identity/v1\nkind: %s\nmanufacturer: Amazon\nproduct: %.*s\n%s", kinds[i],
+                                (int) (rest - product), product, facts);
+                if (is_digest_of(document, sha256))
+                        return true;
+        }
+        return false;
+}
+
 void identity_print_open(Printer *printer, const Identity *identity, const char *name) {
         char hex[DIGEST_HEX];
 

@@ -44,5 +44,8 @@ int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, cons
 /* What URI says, "" where it says nothing: one of a part without a serial has no serial of its own. */
 void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
 
+/* Whether SHA256 is of the document that URI spells, of a record in the log ORIGIN; also where URI is none of ours. */
+bool identity_fits(const char *uri, const char *sha256, const char *origin);
+
 /* {"name":…,"uri":…,"digest":{…} and an open brace: the caller may go on, and closes. */
 void identity_print_open(Printer *printer, const Identity *identity, const char *name);

@@ -18,6 +18,10 @@ bool judge_wrong(Judgement *judgement, const char *format, ...) {
         return false;
 }
 
+bool judge_run(const RecordRun *run, Judgement *ret) {
+        return run->finished_usec + JUDGE_CLOCK_USEC >= run->started_usec || judge_wrong(ret, "the run ended before it began");
+}
+
 /* ---- a step ---- */
 
 /* What a code means is not for the record to say: it may only be worse. */
@@ -55,6 +59,7 @@ bool judge_step(const RecordStep *step, Judgement *ret) {
         bool is_open = !verdict_is_judged(step->verdict), is_clear = step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED;
         const char *result = health_step_result(step->verdict);
         Verdict evidence = VERDICT_PASSED;
+        RecordKnownRegions known;
 
         if (is_open != (step->reason != REASON_NONE))
                 return judge_wrong(ret, "%.40s: a reason is %s", step->name, is_open ? "missing" : "given for what was tested");
@@ -67,6 +72,8 @@ bool judge_step(const RecordStep *step, Judgement *ret) {
                 return judge_wrong(ret, "%.40s: called %s in the face of its own evidence", step->name, result);
         if (is_clear && step->regions && *step->regions->failed)
                 return judge_wrong(ret, "%.40s: called %s although regions have failed", step->name, result);
+        if (step->regions && regions_known(step->regions, &known) < 0)
+                return judge_wrong(ret, "%.40s: its regions are not those of its memory, or stand twice", step->name);
         return true;
 }
 
@@ -182,6 +189,8 @@ bool judge_server(const RecordScan *scan, Judgement *ret) {
         for (size_t i = 0; i < scan->n_steps; i++)
                 if (!judge_diagnoses(&scan->steps[i], ret))
                         return false;
+        if (scan->n_chips_of_server > 0 && scan->n_chips > scan->n_chips_of_server)
+                return judge_wrong(ret, "it tells of %zu chips, and says that the server has %zu", scan->n_chips, scan->n_chips_of_server);
         for (size_t i = 0; i < scan->n_chips; i++) {
                 if (!judge_component(scan, i, ret))
                         return false;

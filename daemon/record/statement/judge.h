@@ -22,6 +22,10 @@ typedef struct Judgement {
 /* Says what is wrong, and returns false. */
 bool judge_wrong(Judgement *judgement, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A clock that was set while a scan ran may make it end before it began: by no more than this. */
+#define JUDGE_CLOCK_USEC (UINT64_C(86400) * 1000000)
+
+bool judge_run(const RecordRun *run, Judgement *ret);
 bool judge_chip(const RecordHealth *chip, Judgement *ret);
 /* The roll-up of SCAN, of whose chips it tells where they sit and how they stand: see judge_chip() for the rest of them. */
 bool judge_server(const RecordScan *scan, Judgement *ret);

@@ -7,86 +7,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/record/encode/json.h"
-#include "daemon/record/encode/timestamp.h"
 #include "daemon/record/statement/health-read.h"
-#include "daemon/record/statement/identity.h"
+#include "daemon/record/statement/statement.h"
 
-static int read_set(const json_t *from, const char *key, const Partition *partition, RegionSet *ret) {
-        const char *text = json_string_value(json_object_get(from, key));
-
-        return text ? region_set_parse(text, partition_regions(partition), ret) : -EINVAL;
+/* TEXT may be NULL: none. */
+static int parse_set(const char *text, const Partition *partition, RegionSet *ret) {
+        return text ? region_set_parse(text, partition_regions(partition), ret) : 0;
 }
 
-static int read_test(const json_t *from, RecordKnownRegions *ret) {
-        RecordKnownTest *test = &ret->tests[ret->n_tests];
-        const char *run = text_of(from, "run");
+static int take_test(const RecordRegionTest *from, RecordKnownRegions *known) {
+        RecordKnownTest *test = &known->tests[known->n_tests];
 
-        if (*run == '\0' || strlen(run) >= sizeof(test->run) || timestamp_parse(text_of(from, "on"), &test->usec) < 0 ||
-            read_set(from, "regions", &ret->partition, &test->regions) < 0 || region_set_meets(&ret->tested, &test->regions))
+        *test = (RecordKnownTest) { .usec = from->usec };
+        if (from->usec == UINT64_MAX || !*from->run || strlen(from->run) >= sizeof(test->run) || region_set_parse(from->regions, partition_regions(&known->partition), &test->regions) < 0 ||
+            region_set_meets(&known->tested, &test->regions))
                 return -EINVAL;
-
-        memcpy(test->run, run, strlen(run) + 1);
-        region_set_unite(&ret->tested, &test->regions);
-        ret->n_tests += region_set_count(&test->regions) > 0;
+        (void) strcpy(test->run, from->run);
+        region_set_unite(&known->tested, &test->regions);
+        known->n_tests += region_set_count(&test->regions) > 0;
         return 0;
 }
 
-static int read_regions(const json_t *from, RecordKnownRegions *ret) {
-        json_int_t position = json_integer_value(json_object_get(from, "position"));
-        const json_t *tests = json_object_get(from, "tested");
+int regions_known(const RecordRegions *regions, RecordKnownRegions *ret) {
+        Partition partition;
+        bool are_sets;
 
-        if (partition_parse(text_of(from, "partition"), &ret->partition) < 0 || position < 0 ||
-            position >= (json_int_t) partition_regions(&ret->partition) || timestamp_parse(text_of(from, "since"), &ret->since_usec) < 0 ||
-            read_set(from, "failed", &ret->partition, &ret->failed) < 0 ||
-            read_set(from, "occupied", &ret->partition, &ret->occupied) < 0 || !json_is_array(tests) ||
-            json_array_size(tests) > REGIONS_MAX)
+        if (partition_parse(regions->partition, &partition) < 0 || regions->position >= partition_regions(&partition) || regions->n_tests > REGIONS_MAX ||
+            regions->since_usec == UINT64_MAX)
                 return -EINVAL;
-
-        if (json_object_get(from, "unproven") && read_set(from, "unproven", &ret->partition, &ret->unproven) < 0)
-                return -EINVAL;
-        if (json_object_get(from, "altered") && read_set(from, "altered", &ret->partition, &ret->altered) < 0)
-                return -EINVAL;
-        if (json_object_get(from, "suspicious") && read_set(from, "suspicious", &ret->partition, &ret->suspicious) < 0)
-                return -EINVAL;
-        if (json_object_get(from, "joined") && read_set(from, "joined", &ret->partition, &ret->joined) < 0)
-                return -EINVAL;
-        if (json_object_get(from, "together") && read_set(from, "together", &ret->partition, &ret->together) < 0)
-                return -EINVAL;
-        (void) snprintf(ret->because, sizeof(ret->because), "%s", text_of(from, "because"));
-
-        ret->position = (unsigned) position;
-        for (size_t i = 0; i < json_array_size(tests); i++)
-                if (read_test(json_array_get(tests, i), ret) < 0)
-                        return -EINVAL;
-        return region_set_contains(&ret->tested, &ret->failed) ? 0 : -EINVAL;
+        memset(ret, 0, offsetof(RecordKnownRegions, tests));
+        ret->partition = partition;
+        ret->position = regions->position;
+        ret->since_usec = regions->since_usec;
+        (void) snprintf(ret->because, sizeof(ret->because), "%s", regions->because ?: "");
+        are_sets = parse_set(regions->occupied, &partition, &ret->occupied) >= 0 && parse_set(regions->failed, &partition, &ret->failed) >= 0 &&
+                   parse_set(regions->unproven, &partition, &ret->unproven) >= 0 && parse_set(regions->altered, &partition, &ret->altered) >= 0 &&
+                   parse_set(regions->suspicious, &partition, &ret->suspicious) >= 0 && parse_set(regions->joined, &partition, &ret->joined) >= 0 &&
+                   parse_set(regions->together, &partition, &ret->together) >= 0;
+        for (size_t i = 0; i < regions->n_tests && are_sets; i++)
+                are_sets = take_test(&regions->tests[i], ret) >= 0;
+        return are_sets && region_set_contains(&ret->tested, &ret->failed) ? 0 : -EINVAL;
 }
 
-static const json_t *find_step(const json_t *statement, size_t index) {
-        const json_t *steps = json_object_get(json_object_get(statement, "predicate"), "steps");
-
-        for (size_t i = 0; i < json_array_size(steps); i++)
-                if (json_object_get(json_array_get(steps, i), "regions") && index-- == 0)
-                        return json_array_get(steps, i);
+static const RecordStep *find_step(const Health *health, size_t index) {
+        for (size_t i = 0; i < health->chip.n_steps; i++)
+                if (health->chip.steps[i].regions && index-- == 0)
+                        return &health->chip.steps[i];
         return NULL;
 }
 
 int record_regions_read(const json_t *statement, size_t index, RecordKnownRegions **ret) {
-        const json_t *step = find_step(statement, index);
         _cleanup_free_ RecordKnownRegions *known = NULL;
-        char product[RECORD_PRODUCT_BYTES];
+        _cleanup_health_ Health health = {};
+        const RecordStep *step;
+        int r;
 
+        r = health_read((json_t *) statement, RECORD_TYPE_HEALTH, &health); /* only its references are counted */
+        if (r < 0)
+                return r;
+        step = find_step(&health, index);
         if (!step)
                 return -ENOENT;
-
         known = calloc(1, sizeof(*known));
         if (!known)
                 return -ENOMEM;
-        if (strlen(text_of(step, "name")) >= sizeof(known->step) || read_regions(json_object_get(step, "regions"), known) < 0)
+        if (strlen(step->name) >= sizeof(known->step) || regions_known(step->regions, known) < 0)
                 return -EBADMSG;
-
-        (void) strcpy(known->step, text_of(step, "name"));
-        identity_read(text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"), product, known->serial);
+        (void) strcpy(known->step, step->name);
+        (void) snprintf(known->serial, sizeof(known->serial), "%s", health.chip.subject.serial);
         *ret = TAKE_PTR(known);
         return 0;
 }

@@ -28,7 +28,7 @@ typedef struct Field {
         const char *name;
         FieldType type;
         bool optional;
-        bool (*is_valid)(const char *text); /* of a text; NULL: not empty */
+        bool (*is_valid)(const char *text); /* of a text, or each of a list; NULL: not empty */
         const char *const *words;           /* or one of these */
         double min, max;                    /* of a number, or of the length of a list; max 0: no bound */
         const Shape *of;
@@ -181,6 +181,7 @@ static const Shape shape_run_start = { FIELDS(RUN_FIELDS) };
 
 static const Shape shape_run = {
         FIELDS(RUN_FIELDS, { "finishedOn", FIELD_TEXT, .is_valid = is_time },
+               { "servers", FIELD_NAMES, .optional = true, .is_valid = location_server_name_is_valid },
                { "clock", FIELD_OBJECT, .of = &shape_clock }),
 };
 
@@ -426,11 +427,11 @@ static bool count_fits(const json_t *value) {
                                      : json_is_integer(value) && json_integer_value(value) >= 0 && json_number_value(value) <= INDEX_MAX;
 }
 
-static bool names_fit(const json_t *list) {
+static bool names_fit(const json_t *list, const Field *field) {
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const char *name = json_string_value(json_array_get(list, i));
 
-                if (!name || !*name || i >= LIST_MAX)
+                if (!name || !*name || i >= LIST_MAX || (field->is_valid && !field->is_valid(name)))
                         return false;
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(json_string_value(json_array_get(list, k)), name) == 0)
@@ -454,7 +455,7 @@ static bool plain_fits(const json_t *value, const Field *field) {
         case FIELD_COUNT:
                 return count_fits(value);
         case FIELD_NAMES:
-                return names_fit(value);
+                return names_fit(value, field);
         case FIELD_OBJECT:
         case FIELD_OBJECTS:
                 break;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
+#include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/key-rotation.h"
 
 static bool judge_rotation(const json_t *predicate, Judgement *wrong) {
@@ -17,10 +18,18 @@ static bool judge_rotation(const json_t *predicate, Judgement *wrong) {
         return is_new || judge_wrong(wrong, "the key replaces itself");
 }
 
+static bool judge_subject(const json_t *statement, Judgement *wrong) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+        const char *sha256 = text_of(json_object_get(subject, "digest"), "sha256");
+        const char *origin = text_of(json_object_get(json_object_get(statement, "predicate"), "log"), "origin");
+
+        return identity_fits(text_of(subject, "uri"), sha256, origin) || judge_wrong(wrong, "the digest is not that of %.100s", text_of(subject, "uri"));
+}
+
 static bool judge_verdict(const Health *health, Judgement *wrong) {
         if (health->wrong.wrong[0])
                 return judge_wrong(wrong, "%s", health->wrong.wrong);
-        if (!(health->is_rollup ? judge_server(&health->scan, wrong) : judge_chip(&health->chip, wrong)))
+        if (!judge_run(&health->scan.run, wrong) || !(health->is_rollup ? judge_server(&health->scan, wrong) : judge_chip(&health->chip, wrong)))
                 return false;
         return health_agrees(health, wrong);
 }
@@ -42,6 +51,8 @@ int statement_judge(json_t *statement, const char *predicate_type, Health *ret, 
                 (void) judge_wrong(ret_judgement, "the previous record is %s", is_first ? "named in the first" : "missing");
         else if (is_verdict)
                 (void) judge_verdict(ret, ret_judgement);
+        else if (strcmp(predicate_type, RECORD_TYPE_RUN_START) == 0)
+                (void) judge_subject(statement, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
                 (void) judge_rotation(predicate, ret_judgement);
         return 0;

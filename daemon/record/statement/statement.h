@@ -82,6 +82,9 @@ int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **
 void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
                      const uint8_t previous[static DIGEST_BYTES], const Signed *records);
 
+/* regions.c: what REGIONS say, all but whose they are and of which step. -EINVAL: they cannot be. */
+int regions_known(const RecordRegions *regions, RecordKnownRegions *ret);
+
 /* Parts of predicates. */
 void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
 /* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. NAMED: they tell of which step. */

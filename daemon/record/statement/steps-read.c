@@ -40,11 +40,12 @@ static double amount_of(const json_t *object, const char *key) {
 }
 
 uint64_t reading_time(Reading *reading, const json_t *object, const char *key) {
-        uint64_t usec = 0;
+        uint64_t usec;
 
-        if (timestamp_parse(text_of(object, key), &usec) < 0)
-                (void) REFUSE(reading, "%.40s is no time", key);
-        return usec;
+        if (timestamp_parse(text_of(object, key), &usec) == 0)
+                return usec;
+        (void) REFUSE(reading, "%.40s is no time", key);
+        return UINT64_MAX;
 }
 
 Location reading_where(const Reading *reading, const json_t *from) {
@@ -114,8 +115,8 @@ static size_t read_measurement(Reading *reading, const json_t *from, const char 
                 if (n > 0 && !read_limit(reading, value, json_array_get(limits, i), step, &ret[i]))
                         holds = false;
         }
-        if (n == 0 && reading_says(from, "result", "PASSED"))
-                (void) REFUSE(reading, "%.40s: %.60s is called PASSED without a limit", step, ret->name);
+        if (n == 0 && json_object_get(from, "result"))
+                (void) REFUSE(reading, "%.40s: %.60s is called %s without a limit", step, ret->name, text_of(from, "result"));
         if (n > 0 && json_object_get(from, "result") && reading_says(from, "result", "PASSED") != holds)
                 (void) REFUSE(reading, "%.40s: %.60s is called %s against its limit", step, ret->name, text_of(from, "result"));
         if (n == 0 && reading_says(from, "result", "FAILED"))
@@ -216,12 +217,13 @@ static void read_region_tests(Reading *reading, const json_t *from, RecordRegion
 }
 
 static const RecordRegions *read_regions(Reading *reading, const json_t *from) {
+        bool has_sets = json_is_string(json_object_get(from, "occupied")) && json_is_string(json_object_get(from, "failed")); /* a missing one is not empty */
         RecordRegions *regions = from ? reading_take(reading, 1, sizeof(*regions)) : NULL;
 
         if (!regions)
                 return NULL;
         *regions = (RecordRegions) {
-                .partition = text_of(from, "partition"),
+                .partition = has_sets ? text_of(from, "partition") : "",
                 .total = (unsigned) json_integer_value(json_object_get(from, "total")),
                 .position = (unsigned) json_integer_value(json_object_get(from, "position")),
                 .since_usec = reading_time(reading, from, "since"),

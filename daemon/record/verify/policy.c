@@ -9,6 +9,7 @@
 #include "daemon/record/encode/digest.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/keys/state.h"
+#include "daemon/record/statement/identity.h"
 
 #define CHALLENGE_MAX 1024 /* bytes of base64 */
 
@@ -61,22 +62,12 @@ static int check_index(const RecordPolicy *policy, const KeyringKey *entry, cons
 
 /* ---- whether it is what was asked for ---- */
 
-/*
- * What readers match subjects by is the digest, and anyone can write down the document it must be of: kind and product are those that the
- * record tells, the serial is the one that was asked for.
- */
-static bool has_serial(const json_t *subject, const char *serial) {
-        const char *uri = text_of(subject, "uri"), *product = strncmp(uri, "urn:dev:ops:", 12) == 0 ? strchr(uri + 12, '-') : NULL;
-        const char *end = product ? strchr(product + 1, '-') : NULL;
-        char document[1024], hex[RECORD_ID_HEX];
-        int n;
+/* That the digest is of this serial the judge has seen. */
+static bool has_serial(const json_t *subject, const char *wanted) {
+        char product[RECORD_PRODUCT_BYTES], serial[RECORD_SERIAL_BYTES];
 
-        if (!end || strcmp(end + 1, serial) != 0)
-                return false;
-        n = snprintf(document, sizeof(document), "assay-identity/v1\nkind: %s\nmanufacturer: Amazon\nproduct: %.*s\nserial: %s\n",
-                     text_of(subject, "name"), (int) (end - product - 1), product + 1, serial);
-        return n > 0 && (size_t) n < sizeof(document) && record_digest(document, (size_t) n, hex) == 0 &&
-               strcmp(hex, text_of(json_object_get(subject, "digest"), "sha256")) == 0;
+        identity_read(text_of(subject, "uri"), product, serial);
+        return strncmp(text_of(subject, "uri"), "urn:dev:ops:", 12) == 0 && *wanted && strcmp(serial, wanted) == 0;
 }
 
 /* What looks like a digest is one: a part whose serial is the digest of another is not that other. */
