@@ -28,6 +28,7 @@ HOLDS, FAILED, CANNOT_TELL, REFUSED = range(4)
 INDEX = 4  # a chip that failed; 5 is sound, 17 the server's record
 WITNESS = "witness.example/w1"
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "daemon/record"
+MARK = b'{"pruned":{"index":%d,"sha256":"%s"}}'
 count = failures = 0
 
 
@@ -103,32 +104,35 @@ class Bench:
         path.write_bytes(data)
         return path
 
-    def ask(self, what, expected, keyring, verb, *arguments):
+    def ask(self, what, expected, keyring, verb, *arguments, alone=False):
+        """ALONE: of verify.py, where assayctl does not look, or not yet."""
         global count, failures
         count += 1
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             ours = verify.main(["--keyring", str(self.work / keyring), *map(str, arguments)])
-        theirs = subprocess.run([*self.assayctl, verb, *map(str, arguments), "--keyring", str(self.work / keyring)], capture_output=True, text=True)
-        if (ours, theirs.returncode) != (expected, expected):
+        answers = [(ours, said.getvalue())]
+        if not alone:
+            theirs = subprocess.run([*self.assayctl, verb, *map(str, arguments), "--keyring", str(self.work / keyring)], capture_output=True, text=True)
+            answers.append((theirs.returncode, theirs.stdout + theirs.stderr))
+        if any(status != expected for status, _ in answers):
             failures += 1
-            print(f"FAILED: {what}: expected {expected}, verify.py says {ours}, assayctl {theirs.returncode}\n"
-                  f"{said.getvalue()[:300]}{theirs.stdout[:300]}{theirs.stderr[:300]}")
+            print(f"FAILED: {what}: expected {expected}, verify.py and assayctl say", *(f"{status}\n{text[:300]}" for status, text in answers))
 
-    def record(self, what, expected, data, keyring="keys", proof=None):
+    def record(self, what, expected, data, keyring="keys", proof=None, alone=False):
         path = self.put("record.json", data)
-        self.ask(what, expected, keyring, "verify", path, *(["--proof", self.put("proof", proof)] if proof is not None else []))
+        self.ask(what, expected, keyring, "verify", path, *(["--proof", self.put("proof", proof)] if proof is not None else []), alone=alone)
 
     def log(self, what, expected, lines, checkpoint=None, keyring="log"):
         path = self.put("records.jsonl", b"".join(line + b"\n" for line in lines))
         self.ask(what, expected, keyring, "audit", path, "--checkpoint", self.put("note", self.checkpoint if checkpoint is None else checkpoint))
 
-    def tiles(self, what, expected, change):
+    def tiles(self, what, expected, change, alone=False):
         folder = self.work / "tiles"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.folder / "tiles", folder)
         change(folder)
-        self.ask(what, expected, "log", "audit", folder)
+        self.ask(what, expected, "log", "audit", folder, alone=alone)
 
 
 opened = {}
@@ -256,14 +260,25 @@ CONTRADICTIONS = [
 ]
 
 
+# What assayctl does not look at.
+ALONE = [
+    ("more chips than the server has", 17, "", put(chipCount=15)),
+    ("a run that ended before it began", 5, "run", put(finishedOn="2026-11-21T09:14:01.000Z")),
+    ("the URI of another serial", 5, "...subject.0", put(uri="urn:dev:ops:32473-Trainium2-0123456789abc005")),
+    ("the digest of another part", 5, "...subject.0", put(digest={"sha256": "0" * 64})),
+    ("a failure without a limit", INDEX, "steps.1.measurements.0", drop("limits")),
+    ("servers that have no names", 5, "run", put(servers=[""])),
+]
+
+
 def contradictions(bench):
-    for what, index, path, change, expected in CONTRADICTIONS:
+    for what, index, path, change, expected in CONTRADICTIONS + [(*row, None) for row in ALONE]:
         statement = statement_of(bench.lines[index])
         place = statement if path.startswith("...") else statement["predicate"]
         for part in filter(None, path.strip(".").split(".")):
             place = place[int(part)] if isinstance(place, list) else place[part]
         change(place)
-        bench.record(what, expected, bench.record_key.envelope(statement))
+        bench.record(what, REFUSED if expected is None else expected, bench.record_key.envelope(statement), alone=expected is None)
     for what, expected, status, reason in (("a step that is left open", CANNOT_TELL, "ERROR", "protocol"), ("a part in service", CANNOT_TELL, "SKIP", "occupied"),
                                            ("a reason of either", CANNOT_TELL, "SKIP", "device-unreachable"), ("a reason that is of a skip", REFUSED, "ERROR", "occupied"),
                                            ("a reason that is of an error", REFUSED, "SKIP", "protocol"), ("a reason that is a later one", CANNOT_TELL, "SKIP", "tired")):
@@ -364,7 +379,6 @@ def logs(bench):
     lines, text = bench.lines, bench.checkpoint.rpartition(b"\n\n")[0] + b"\n"
     ids = [sha256(b"DSSEv1 %d %s %d " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(payload)), payload)
            for payload in (base64.b64decode(json.loads(line)["payload"]) for line in lines)]
-    mark = b'{"pruned":{"index":%d,"sha256":"%s"}}'
     changed = statement_of(lines[INDEX])
     changed["predicate"]["more"] = 1
     forged = bench.record_key.envelope(changed)
@@ -373,8 +387,8 @@ def logs(bench):
     bench.log("a checkpoint of which the key is not known", CANNOT_TELL, lines, None, "keys")
     bench.log("a checkpoint of another log", CANNOT_TELL, lines, None, "elsewhere")
     bench.log("a checkpoint of another key of the log", REFUSED, lines, None, "forged")
-    bench.log("a record called pruned", CANNOT_TELL, lines[:INDEX] + [mark % (INDEX, ids[INDEX].hex().encode())] + lines[INDEX + 1:])
-    bench.log("a record called pruned, with another ID", REFUSED, lines[:INDEX] + [mark % (INDEX, ids[5].hex().encode())] + lines[INDEX + 1:])
+    bench.log("a record called pruned", CANNOT_TELL, lines[:INDEX] + [MARK % (INDEX, ids[INDEX].hex().encode())] + lines[INDEX + 1:])
+    bench.log("a record called pruned, with another ID", REFUSED, lines[:INDEX] + [MARK % (INDEX, ids[5].hex().encode())] + lines[INDEX + 1:])
     for what, wrong in (("a record that is gone", lines[:INDEX] + lines[INDEX + 1:]), ("the first one gone", lines[1:]), ("the last one gone", lines[:-1]),
                         ("two that changed places", lines[:7] + [lines[8], lines[7]] + lines[9:]), ("one that stands twice", lines[:8] + lines[7:]),
                         ("one that was written again with the station's key", lines[:INDEX] + [forged] + lines[INDEX + 1:]),
@@ -400,6 +414,8 @@ def logs(bench):
     bench.tiles("a record written again", REFUSED, edit(jsonl, lambda data: data.replace(lines[INDEX], forged)))
     for bit in range(100, 256 * 256, 9973):
         bench.tiles(f"bit {bit} of a tile", REFUSED, edit("tile/0/000", lambda data, bit=bit: flip(data, bit)))
+    for name in ("tile/entries/000", "tile/entries/001.p/32", "tile/1/000.p/1"):
+        bench.tiles(f"a bit of {name}", REFUSED, edit(name, lambda data: flip(data, len(data) * 4)), alone=True)
     bench.tiles("a tile that nobody needs", HOLDS, lambda folder: shutil.rmtree(folder / "tile/0/001.p"))
 
 
@@ -484,6 +500,11 @@ def rotations(bench):
         statement["predicate"]["replaces"] = replaces
         return old.envelope(statement)
 
+    decision = statement_of(lines[0])
+    assert decision["predicateType"].endswith(":log-decision:v1")
+    for what, expected, kept in (("a decision to go on with nothing", CANNOT_TELL, {}), ("with what is not here", REFUSED, {"size": 1}), ("with something else", REFUSED, {"sha256": "0" * 64})):
+        decision["predicate"]["kept"].update(kept)
+        bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", old.envelope(decision) + b"\n" + MARK % (1, b"0" * 64)), alone=True)
     # There is no checkpoint: whether the end is missing cannot be told, and nothing else.
     for what, expected, more in (("a rotation", CANNOT_TELL, lines), ("the new key after it", CANNOT_TELL, lines + [next_line(new)]),
                                  ("the old key after it", REFUSED, lines + [next_line(old)]), ("a third key after it", REFUSED, lines + [next_line(stranger)]),

@@ -130,6 +130,8 @@ class Log:
             if record.kind() == "key-rotation":
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])
+            elif record.kind() == "log-decision":
+                self.attempt_and_note(index, self.check_decision, record)
             elif record.kind() == "run-start":
                 starts[predicate["run"]["id"]] = record
             elif record.kind().startswith("health"):
@@ -146,6 +148,14 @@ class Log:
         for named, key in ((old, record.key), (new, serialization.load_der_public_key(decode64(new["spki"])))):
             if decode64(named["spki"]) != spki(key) or named["keyid"] != fingerprint(key):
                 raise Refused("the rotation names another key than it has")
+
+    def check_decision(self, record):
+        """Somebody went on with a log that had lost what its key has signed: what he says that he kept must be here."""
+        kept = record.predicate["kept"]
+        leaves = [self.leaves.get(index) for index in range(kept["size"])] if kept["size"] <= record.index else []
+        if len(leaves) != kept["size"] or None not in leaves and root_of(leaves).hex() != kept["sha256"]:
+            raise Refused("the decision is about another log than this")
+        return f"somebody went on with what was left ({record.predicate['cause']}): {record.predicate['note']}"
 
     def check_start(self, record, starts):
         """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""
