@@ -48,10 +48,10 @@ static bool has_looked(const RecordEntry *entry, const Places *places, const Fai
                places_have_reached(places, &failure->reach, &failure->where, strcmp(entry->plan, failure->plan) == 0, failure->told);
 }
 
-/* The rows were sorted before the first is told, so that none is lost by taking others away. Returns how many stay. */
+/* The rows were sorted before the first is told, so that none is lost by taking others away. */
 static int forget(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
         sqlite3_stmt *rows = store->statements[STORE_FAILURES];
-        int r, step = SQLITE_OK, n = 0;
+        int r, step = SQLITE_OK;
 
         (void) sqlite3_bind_text(rows, 1, subject, -1, SQLITE_STATIC);
         for (r = 0; r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW;) {
@@ -61,11 +61,9 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
                 r = key ? failure_parse(key, &failure) : -ENOMEM;
                 if (r == 0 && has_looked(entry, places, &failure))
                         r = store_delete_newest(store, subject, key);
-                else
-                        n++;
         }
         (void) sqlite3_reset(rows);
-        return r < 0 ? r : store_error(store, step) ?: n;
+        return r < 0 ? r : store_error(store, step);
 }
 
 static void write_key(const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
@@ -76,10 +74,8 @@ static void write_key(const RecordEntry *entry, const Places *places, const Reco
                         reach ? reach_format(reach, text) : place->step, location_format(&place->where, where));
 }
 
-/* What ENTRY itself found. Returns how many. */
+/* What ENTRY itself found. */
 static int keep(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
-        int n = 0;
-
         for (size_t i = 0; i < places->n_failed; i++) {
                 const RecordPlace *place = &places->failed[i];
                 char key[KEY_MAX];
@@ -91,26 +87,12 @@ static int keep(Store *store, const RecordEntry *entry, const char *subject, con
                 r = store_insert_newest(store, entry->index, subject, key);
                 if (r < 0)
                         return r;
-                n++;
         }
-        return n;
+        return 0;
 }
 
 int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
-        uint8_t key[DIGEST_BYTES];
-        bool has_key = known_key(subject, key);
-        int n_left = 0, n_own;
+        int r = forget(store, entry, subject, places);
 
-        if (!has_key || !known_has(&store->sound, key))
-                n_left = forget(store, entry, subject, places);
-        if (n_left < 0)
-                return n_left;
-        n_own = keep(store, entry, subject, places);
-        if (n_own < 0)
-                return n_own;
-        if (has_key && n_left + n_own == 0)
-                known_add(&store->sound, key);
-        else if (has_key)
-                known_remove(&store->sound, key);
-        return 0;
+        return r < 0 ? r : keep(store, entry, subject, places);
 }

@@ -147,16 +147,10 @@ static int insert_entry(Store *store, const StoreRow *row, const char *subject) 
 
 static int insert_identity(Store *store, const Identity *identity) {
         sqlite3_stmt *statement = store->statements[STORE_INSERT_IDENTITY];
-        int r;
 
-        if (known_has(&store->identities, identity->digest))
-                return 0;
         (void) sqlite3_bind_blob(statement, 1, identity->digest, DIGEST_BYTES, SQLITE_STATIC);
         bind_text(statement, 2, identity->document);
-        r = store_run(store, STORE_INSERT_IDENTITY);
-        if (r == 0)
-                known_add(&store->identities, identity->digest);
-        return r;
+        return store_run(store, STORE_INSERT_IDENTITY);
 }
 
 int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key) {
@@ -249,10 +243,6 @@ int store_end(Store *store, int r, bool *ret_unknown) {
         if (r == 0) {
                 r = store_run(store, STORE_COMMIT);
                 *ret_unknown = r < 0 && r != -ENOSPC && r != -EBUSY;
-        }
-        if (r < 0) {
-                store->identities = (Known) {};
-                store->sound = (Known) {};
         }
         /* Some errors end the transaction by themselves. */
         if (r < 0 && !sqlite3_get_autocommit(store->db))

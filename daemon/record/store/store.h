@@ -19,7 +19,6 @@
 #include "daemon/record/record.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/places.h"
-#include "daemon/record/store/known.h"
 #include "daemon/record/tree/tree.h"
 
 #define STORE_BUSY_MSEC 10000 /* so long others may be at it */
@@ -77,8 +76,6 @@ typedef struct Store {
         sqlite3 *db;
         StoreFile files[2]; /* the database and its write-ahead log, as they were opened */
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
-        Known identities; /* that are in the table of that name */
-        Known sound;      /* subjects of which no failure stands: see failures.c */
         int64_t changes;  /* by others, as they were when somebody last asked; negative: nobody has */
 } Store;
 
