@@ -82,6 +82,7 @@ int verb_coverage(int argc, char **argv);
 int verb_cosign(int argc, char **argv);
 int verb_keys(int argc, char **argv);
 int verb_log_level(int argc, char **argv);
+int verb_status(int argc, char **argv);
 
 /* Prints what may quote a stranger: what would be a command to a terminal becomes a question mark. */
 void say(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));

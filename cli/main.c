@@ -41,6 +41,7 @@ static const Verb verbs[] = {
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key keyring root",                  verb_explain   },
         { "keys",      1, 2,  "create|show|rotate|ring|sign", "Make keys, show them, change the daemon's; make keyrings", "algorithm origin key to finish output", verb_keys      },
+        { "status",    0, 0,  "",             "Show how the log is: signing, published, read again",     "",                                  verb_status    },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
         {},
 };

@@ -24,7 +24,7 @@ at_once() {
 }
 kill -STOP "$stage_daemon_pid"
 names=()
-for words in targets scans "show 1" "cancel 1" "verdict us0-1" "coverage us0-1" records "verify 3" "export 3" audit "explain 3" "keys show" log-level watch \
+for words in targets scans "show 1" "cancel 1" "verdict us0-1" "coverage us0-1" records "verify 3" "export 3" audit "explain 3" "keys show" log-level status watch \
                 "scan us0-0" "scan us0-0 --no-wait"; do
         name=${words// /-}
         name=${name//\//-}

@@ -111,10 +111,16 @@ stage_sim sim "$stage/healthy.yaml"
 start
 expect 0 "a scan passes" assayctl scan us0-0 --plan preflight
 expect 0 "and counts" assayctl gate us0-0 --plan preflight
+is_read() { assayctl status | grep -q '^read again  all, 20'; }
+stage_await "the scrub" is_read
+expect 0 "status shows how the log is" assayctl status
+has "signing     yes"
 database "$stage/records.db" "INSERT INTO record (idx, id) VALUES ((SELECT count(*) FROM record), zeroblob(32))" >/dev/null
 expect 2 "no scan starts in a log that somebody else writes" assayctl scan us0-0 --plan preflight
 expect 2 "in such a log no pass counts" assayctl gate us0-0 --plan preflight
 has "not sound"
+expect 3 "status says why nothing is signed" assayctl status
+has "signing     nothing: it is not what was written"
 expect 0 "which is an alarm" grep "is not sound, nothing is signed: it is not what was written" "$stage/assayd.log"
 kill "$stage_daemon_pid"
 expect 3 "such a daemon ends with 3" wait "$stage_daemon_pid"

@@ -63,7 +63,7 @@ for cols in 40 200; do
         ! LC_ALL=C grep -qaP '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]' "$out" || bad "it got through"
 done
 expect 0 "version" "$ctl" --version
-for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level watch; do
+for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level status watch; do
         # shellcheck disable=SC2086
         expect 69 "$verb without a bus" "$ctl" --bus "unix:path=$stage/no-bus" $verb
 done
