@@ -5,7 +5,7 @@ import operator
 import re
 from datetime import datetime, timedelta
 
-from envelopes import OURS, Refused, Unknown, decode64, sha256
+from envelopes import OURS, Refused, decode64, sha256
 
 WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
 CHIP = re.compile("[a-z][a-z0-9-]*/chip[0-9]+")
@@ -68,7 +68,7 @@ def judge_values(step):
 
 def judge_step(step):
     least, is_open = judge_values(step), step["status"] != "COMPLETE"
-    if step.get("regions", {}).get("failed"):
+    if "regions" in step and check_regions(step["regions"]):
         least = "FAILED"
     if is_open != (step["result"] == "INCONCLUSIVE"):
         raise Refused(f"{step['name']} is {step['status']} and called {step['result']}")
@@ -77,6 +77,28 @@ def judge_step(step):
     other = {"SKIP": "ERROR", "ERROR": "SKIP"}.get(step["status"])
     if is_open and step["reason"] in REASONS[other]:
         raise Refused(f"{step['name']}: {step['reason']} is no reason for {step['status']}")
+
+
+def regions_of(text, total):
+    """A set, "0-12,40": from low to high, each of them once."""
+    numbers = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        first, last = int(first), int(last or first)
+        if not (numbers[-1] if numbers else -1) < first <= last < total:
+            raise Refused(f"{text} is no set of {total} regions")
+        numbers += range(first, last + 1)
+    return set(numbers)
+
+
+def check_regions(regions):
+    """Of a memory that is tested region by region: whether one failed."""
+    sets = {name: regions_of(regions[name], regions["total"]) for name in
+            ("occupied", "unproven", "altered", "suspicious", "joined", "together", "failed") if name in regions}
+    tested = [region for one in regions["tested"] for region in regions_of(one["regions"], regions["total"])]
+    if len(set(tested)) < len(tested) or sets["failed"] - set(tested):
+        raise Refused("a region was tested twice, or failed untested")
+    return bool(sets["failed"])
 
 
 def judge_chip(record, plain):
@@ -153,26 +175,27 @@ def judge(record):
 
 def check_subject(record):
     """A key by its SPKI; hardware by the identity document that its URI spells out (assay-records(7), RECORDS)."""
-    digest, uri = record.subject["digest"]["sha256"], record.subject.get("uri")
+    predicate = record.predicate
     if record.kind() in ("heartbeat", "key-rotation"):
-        key = record.spki if record.kind() == "heartbeat" else decode64(record.predicate["spki"])
-        if sha256(key).hex() != digest:
+        key = record.spki if record.kind() == "heartbeat" else decode64(predicate["spki"])
+        if sha256(key).hex() != record.subject["digest"]["sha256"]:
             raise Refused("the subject is another key")
-        return
-    if record.kind() not in ("health", "health-summary", "run-start"):
-        return
-    parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]+)-(.+)", uri or "")
-    if uri is None:
-        return
+    for part in [record.subject, predicate.get("host", {}), *predicate.get("components", [])]:
+        if part.get("uri", "").startswith("urn:dev:ops:") and "digest" in part:
+            check_identity(part["uri"], part["digest"]["sha256"], predicate["log"]["origin"])
+
+
+def check_identity(uri, digest, origin):
+    parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]+)-(.+)", uri)
     if not parts:
-        raise Unknown(f"a subject that is not known here, {uri}")
+        raise Refused(f"{uri} names no part")
     product, serial = parts.groups()
     server, _, slot = serial.partition("_")
     slot = slot.replace("_", "/")
     forms = {"accelerator": [f"serial: {serial}"], "server": [f"serial: {serial}"],
-             "slot": [f"slot: {slot}", f"origin: {record.predicate['log']['origin']}"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]}
+             "slot": [f"slot: {slot}", f"origin: {origin}"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]}
     for kind, lines in forms.items():
         document = ["assay-identity/v1", f"kind: {kind}", "manufacturer: Amazon", f"product: {product}", *lines, ""]
         if sha256("\n".join(document).encode()).hex() == digest:
             return
-    raise Refused(f"the subject's digest is not that of {uri}")
+    raise Refused(f"the digest is not that of {uri}")
