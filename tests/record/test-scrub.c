@@ -274,6 +274,8 @@ static void test_what_was_found_is_remembered(void **state) {
         assert_true(record_log_has_failed(log));
         assert_non_null(strstr(record_log_wrong(log), "us0-2/chip3 (preflight, record 4)"));
         assert_int_equal(beat_error(log), -EIO);
+        record_log_scrubbed(log, &scrub);
+        assert_int_equal(scrub.error, 0); /* it was read, and found */
         (void) record_log_free(log);
         for (unsigned i = 0; i < 2; i++) {
                 assert_refused("us0-2/chip3 (preflight, record 4)");

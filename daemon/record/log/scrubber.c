@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,12 +106,13 @@ static void *scrub_main(void *userdata) {
                 _cleanup_free_ char *wrong = NULL;
                 int r = scrub_pass(log, rests, &wrong);
 
-                atomic_store(&log->scrubber.error, r == -ECANCELED ? 0 : r);
+                atomic_store(&log->scrubber.error, r == -ECANCELED || r == -EBADMSG ? 0 : r); /* what is found is no error */
                 due = monotonic_usec() + (r < 0 ? RETRY_USEC : EVERY_USEC);
                 rests = rests || r == 0;
                 if (r == -EBADMSG)
                         scrub_find(log, wrong ?: "its database is damaged");
                 log_tell(log);
+                (void) malloc_trim(0); /* a day will go by */
         }
         return NULL;
 }
