@@ -239,6 +239,7 @@ CONTRADICTIONS = [
     ("another server's digest", 5, "host.digest", put(sha256="0" * 64), REFUSED),
     ("another digest of a chip that it names", 17, "components.4.digest", put(sha256="0" * 64), REFUSED),
     ("a name of another kind", 5, "...subject.0", put(uri="https://fleet.example/chips/4"), HOLDS),
+    ("regions of no memory", 1, "steps.0.regions", put(partition="sid 3 row 16384/32x"), REFUSED),
     ("regions that lie outside", 1, "steps.0.regions", put(occupied="96"), REFUSED),
     ("regions in another order", 1, "steps.0.regions", put(occupied="40,13"), REFUSED),
     ("regions that stand twice", 1, "steps.0.regions", put(occupied="13-39,39"), REFUSED),

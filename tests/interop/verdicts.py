@@ -93,6 +93,8 @@ def regions_of(text, total):
 
 def check_regions(regions):
     """Of a memory that is tested region by region: whether one failed."""
+    if not re.fullmatch("sid [0-9]+ row [0-9]+/[0-9]+", regions["partition"]):
+        raise Refused(f"{regions['partition']} is no memory")
     sets = {name: regions_of(regions[name], regions["total"]) for name in
             ("occupied", "unproven", "altered", "suspicious", "joined", "together", "failed") if name in regions}
     tested = [region for one in regions["tested"] for region in regions_of(one["regions"], regions["total"])]
