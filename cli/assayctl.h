@@ -37,6 +37,7 @@ typedef struct Options {
         const char *output;
         const char *format; /* --format: of export and watch */
         const char *checkpoint;
+        const char *archive;
         const char *algorithm, *origin; /* of a key */
         const char *to, *finish;        /* keys rotate */
         const char *challenge;

@@ -78,10 +78,10 @@ static int print_json(const RecordAuditReport *report) {
                 (void) json_array_append_new(findings, finding_json(&report->findings[i]));
         for (size_t i = 0; i < report->n_chips; i++)
                 (void) json_array_append_new(chips, chip_json(&report->chips[i]));
-        object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:{s:I, s:i, s:s}, s:o, s:o, s:o}", "origin",
+        object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:{s:I, s:i, s:s}, s:o, s:o, s:o}", "origin",
                            report->origin, "verdict", verdicts[report->verdict], "size", (json_int_t) report->size, "verified",
                            (json_int_t) report->n_verified, "unknown", (json_int_t) report->n_unknown, "refused",
-                           (json_int_t) report->n_refused, "pruned", (json_int_t) report->n_pruned, "runs", (json_int_t) report->n_starts,
+                           (json_int_t) report->n_refused, "pruned", (json_int_t) report->n_pruned, "withheld", (json_int_t) report->n_withheld, "runs", (json_int_t) report->n_starts,
                            "boots", (json_int_t) report->n_boots, "heartbeats", (json_int_t) report->n_heartbeats, "rotations",
                            (json_int_t) report->n_rotations, "firstOn", time_text(report->first_usec, first), "lastOn",
                            time_text(report->last_usec, last), "seenSize", (json_int_t) report->seen_size, "checkpoint", "size", (json_int_t) report->checkpoint_size, "witnesses",
@@ -105,6 +105,7 @@ static void print_summary(const RecordAuditReport *report) {
 
         printf("  records     %" PRIu64 ", verified %" PRIu64, report->size, report->n_verified);
         print_count(report->n_pruned, "pruned");
+        print_count(report->n_withheld, "withheld");
         print_count(report->n_unknown, "unknown");
         print_count(report->n_refused, "refused");
         putchar('\n');

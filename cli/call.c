@@ -3,6 +3,7 @@
 #include "cli/call.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,18 @@ int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *erro
 
 bool call_is_pruned(const char *line) {
         return strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0;
+}
+
+char *call_pruned_reason(const char *line, size_t n) {
+        json_t *mark = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+        const char *archive = NULL;
+        char *reason = NULL;
+
+        (void) json_unpack(mark, "{s:{s:s}}", "pruned", "archive", &archive);
+        if (asprintf(&reason, "it was pruned%s%.*s: verify a copy of it", archive ? ", and is in the archive " : "", RECORD_ARCHIVE_NAME_MAX, archive ?: "") < 0)
+                reason = NULL;
+        json_decref(mark);
+        return reason;
 }
 
 int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t *ret_n) {
@@ -440,10 +453,12 @@ int call_trust_status(RecordTrust trust) {
 }
 
 /* Nobody has forged it: a copy of its envelope still verifies, with the proof that the log still gives. */
-static int take_pruned(RecordTrust *ret_trust, RecordVerified *ret) {
+static int take_pruned(const char *line, size_t n, RecordTrust *ret_trust, RecordVerified *ret) {
+        char *reason = call_pruned_reason(line, n);
+
         *ret_trust = RECORD_CANNOT_TELL;
-        *ret = (RecordVerified) { .reason = strdup("it was pruned: verify a copy of it") };
-        return ret->reason ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
+        *ret = (RecordVerified) { .reason = reason };
+        return reason ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
 }
 
 int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
@@ -458,7 +473,7 @@ int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, Re
         if (n > 0 && line[n - 1] == '\n')
                 n--;
         if (call_is_pruned(line))
-                return take_pruned(ret_trust, ret);
+                return take_pruned(line, n, ret_trust, ret);
 
         r = record_verify_with_policy(policy, line, n, ret_trust, ret);
         if (r < 0)

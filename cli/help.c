@@ -37,6 +37,7 @@ static const OptionHelp of_some_verbs[] = {
         { "no-wait",    "",         "scan: print the scan's number and leave"                                                                  },
         { "chips",      "",         "targets: list chips too; audit: how often each was scanned, and with what result"                         },
         { "checkpoint", "FILE",     "audit: what the log has signed of itself"                                                                 },
+        { "archive",    "FOLDER",   "audit: archives, with the records that the log has no more"                                               },
         { "max-age",    "AGE",      "verdict, gate, verify: older is unknown, unless FAILED (90s, 15min, 12h, 7d)"                             },
         { "timeout",    "SEC",      "gate: how long an answer may take, 2 by default; then it is 69"                                           },
         { "unknown",    "WORD",     "gate: what unknown means to this hook, pass or fail"                                                      },

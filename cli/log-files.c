@@ -19,6 +19,8 @@
 #define LINES          "records.intoto.jsonl"
 #define LINE_BYTES_MAX (RECORD_ENVELOPE_MAX + 1) /* one more than any envelope has */
 #define BUFFER_BYTES   ((size_t) LINE_BYTES_MAX + 1)
+#define ENTRIES        (ELEMENTS(((LogFiles *) NULL)->tiles) - 1) /* among the tiles that are kept */
+#define TILE_BYTES_MAX (LOG_TILE_WIDTH * ((size_t) UINT16_MAX + 2))
 
 static int open_lines(int folder) {
         _cleanup_close_ int fd = openat(folder, LINES, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -38,13 +40,14 @@ static int open_folder(LogFiles *files) {
         int r;
 
         files->folder = TAKE_FD(files->lines);
+        files->has_tiles = faccessat(files->folder, "tile", F_OK, 0) == 0;
         files->lines = open_lines(files->folder);
         if (files->lines < 0 && files->lines != -ENOENT)
                 return failed(files, LINES, files->lines);
         r = whole_file_read(files->folder, "checkpoint", FILE_BYTES_MAX, &files->checkpoint, &files->n_checkpoint);
         if (r != -ENOENT)
                 return r < 0 ? failed(files, "checkpoint", r) : 0;
-        return files->lines < 0 && faccessat(files->folder, "tile", F_OK, 0) < 0 ? -ENOMSG : 0;
+        return files->lines < 0 && !files->has_tiles ? -ENOMSG : 0;
 }
 
 int log_files_open(LogFiles *files, const char *path) {
@@ -53,6 +56,8 @@ int log_files_open(LogFiles *files, const char *path) {
         files->lines = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (files->lines < 0 || fstat(files->lines, &st) < 0)
                 return -errno;
+        for (size_t i = 0; i < ELEMENTS(files->tiles); i++)
+                files->tiles[i].index = UINT64_MAX;
         files->buffer = malloc(BUFFER_BYTES);
         if (!files->buffer)
                 return -ENOMEM;
@@ -62,6 +67,8 @@ int log_files_open(LogFiles *files, const char *path) {
 void log_files_done(LogFiles *files) {
         files->folder = close_fd(files->folder);
         files->lines = close_fd(files->lines);
+        for (size_t i = 0; i < ELEMENTS(files->tiles); i++)
+                free(files->tiles[i].data);
         free(files->buffer);
         free(files->checkpoint);
 }
@@ -102,55 +109,59 @@ int log_files_next(LogFiles *files, const char **ret, size_t *ret_n) {
         }
 }
 
-/* 1234067 is x001/x234/067. */
-static void tile_path(uint64_t tile, char path[static 64]) {
-        char parts[32] = "", more[32];
-        bool is_last = true;
+/* Tile INDEX of KIND, whole, or the largest part of it that there is. */
+static int read_tile(LogFiles *files, unsigned kind, uint64_t index) {
+        char level[8] = "entries", path[RECORD_TILE_PATH];
+        LogTile *tile = &files->tiles[kind];
+        int r = -ENOENT;
 
-        do {
-                (void) snprintf(more, sizeof(more), "/%s%03u%s", is_last ? "" : "x", (unsigned) (tile % 1000), parts);
-                (void) strcpy(parts, more);
-                is_last = false;
-                tile /= 1000;
-        } while (tile > 0);
-        (void) snprintf(path, 64, "tile/0%s", parts);
-}
-
-/* The whole tile, or the largest part of it. */
-static int read_tile(LogFiles *files, uint64_t tile) {
-        _cleanup_free_ char *leaves = NULL;
-        char path[64], part[80];
-        size_t n = 0;
-        int r;
-
-        tile_path(tile, path);
-        (void) strcpy(part, path);
-        r = whole_file_read(files->folder, part, sizeof(files->leaves), &leaves, &n);
-        for (unsigned w = LOG_TILE_LEAVES - 1; r == -ENOENT && w > 0; w--) {
-                (void) snprintf(part, sizeof(part), "%s.p/%u", path, w);
-                r = whole_file_read(files->folder, part, sizeof(files->leaves), &leaves, &n);
-        }
+        if (tile->index == index)
+                return 0;
+        free(tile->data);
+        *tile = (LogTile) { .index = UINT64_MAX };
+        if (kind != ENTRIES)
+                (void) snprintf(level, sizeof(level), "%u", kind);
+        for (unsigned width = LOG_TILE_WIDTH; r == -ENOENT && width > 0; width--)
+                r = whole_file_read(files->folder, record_tile_path(level, index, width, path), TILE_BYTES_MAX, &tile->data, &tile->n);
         if (r < 0 && r != -ENOENT)
-                return failed(files, part, r);
-        files->tile = tile;
-        files->n_leaves = n / LOG_LEAF_BYTES;
-        if (n > 0)
-                memcpy(files->leaves, leaves, files->n_leaves * LOG_LEAF_BYTES);
+                return failed(files, path, r);
+        tile->index = index;
         return 0;
 }
 
-int log_files_leaf(LogFiles *files, uint64_t index, uint8_t ret[static LOG_LEAF_BYTES]) {
+int log_files_hash(LogFiles *files, unsigned level, uint64_t index, uint8_t ret[static LOG_HASH_BYTES]) {
+        const LogTile *tile = &files->tiles[level / LOG_TILE_HEIGHT];
+        size_t at = index % LOG_TILE_WIDTH * LOG_HASH_BYTES;
         int r;
 
-        if (files->folder < 0)
+        if (!files->has_tiles)
                 return -ENOENT;
-        if (files->tile != index / LOG_TILE_LEAVES) {
-                r = read_tile(files, index / LOG_TILE_LEAVES);
-                if (r < 0)
-                        return r;
+        r = read_tile(files, level / LOG_TILE_HEIGHT, index / LOG_TILE_WIDTH);
+        if (r < 0 || at + LOG_HASH_BYTES > tile->n)
+                return r < 0 ? r : -ENOENT;
+        memcpy(ret, tile->data + at, LOG_HASH_BYTES);
+        return 0;
+}
+
+/* Each stands behind its length in two bytes. */
+int log_files_entry(LogFiles *files, uint64_t index, const void **ret, size_t *ret_n) {
+        const LogTile *tile = &files->tiles[ENTRIES];
+        size_t at = 0, n = 0;
+        int r;
+
+        r = read_tile(files, ENTRIES, index / LOG_TILE_WIDTH);
+        if (r < 0)
+                return r;
+        for (uint64_t i = 0; i <= index % LOG_TILE_WIDTH; i++) {
+                at += n;
+                if (tile->n < at + 2)
+                        return -ENOENT;
+                n = (size_t) (uint8_t) tile->data[at] << 8 | (uint8_t) tile->data[at + 1];
+                at += 2;
+                if (tile->n - at < n)
+                        return -ENOENT;
         }
-        if (index % LOG_TILE_LEAVES >= files->n_leaves)
-                return -ENOENT;
-        memcpy(ret, files->leaves[index % LOG_TILE_LEAVES], LOG_LEAF_BYTES);
+        *ret = tile->data + at;
+        *ret_n = n;
         return 0;
 }

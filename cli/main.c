@@ -36,7 +36,7 @@ static const Verb verbs[] = {
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",
           "key keyring root state subject proof challenge plan max-age payload", verb_verify    },
         { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
-        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root state checkpoint chips", verb_audit     },
+        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root state checkpoint archive chips", verb_audit     },
         { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key keyring",                       verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key keyring root",                  verb_explain   },
@@ -65,6 +65,7 @@ enum {
         OPTION_OUTPUT,
         OPTION_FORMAT,
         OPTION_CHECKPOINT,
+        OPTION_ARCHIVE,
         OPTION_CHALLENGE,
         OPTION_NOTE,
         OPTION_UNKNOWN,
@@ -101,6 +102,7 @@ static const struct option long_options[] = {
         { "output",    required_argument, NULL, OPTION_OUTPUT    },
         { "format",    required_argument, NULL, OPTION_FORMAT    },
         { "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
+        { "archive",   required_argument, NULL, OPTION_ARCHIVE   },
         { "challenge", required_argument, NULL, OPTION_CHALLENGE },
         { "note",      required_argument, NULL, OPTION_NOTE      },
         { "unknown",   required_argument, NULL, OPTION_UNKNOWN   },
@@ -260,6 +262,7 @@ static int apply(int option, const char *value) {
         case OPTION_OUTPUT: options.output = value; return 0;
         case OPTION_FORMAT: options.format = value; return 0;
         case OPTION_CHECKPOINT: options.checkpoint = value; return 0;
+        case OPTION_ARCHIVE: options.archive = value; return 0;
         case OPTION_CHALLENGE: options.challenge = value; return 0;
         case OPTION_NOTE: options.note = value; return 0;
         case OPTION_UNKNOWN: options.unknown = value; return strcmp(value, "pass") == 0 || strcmp(value, "fail") == 0 ? 0 : -EINVAL;

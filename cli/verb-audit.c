@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "checks/whole-file.h"
+#include "cli/archive-folder.h"
 #include "cli/assayctl.h"
 #include "cli/audit-report.h"
 #include "cli/call.h"
@@ -25,13 +26,7 @@
 
 #define LEAVES_AT_ONCE 1024
 
-/* What an audit is given up for. */
-static const char *why_given_up(int r) {
-        return r == -E2BIG ? "what no checkpoint speaks of and no key has signed goes on and on: given up" : strerror(-r);
-}
-
-/* ---- of the daemon ---- */
-
+/* Records that a call told, and leaves that are kept of those that one did. */
 typedef struct BusLog {
         sd_bus *bus;
         uint64_t first; /* of the leaves that are kept here */
@@ -39,9 +34,35 @@ typedef struct BusLog {
         size_t n_leaves;
 } BusLog;
 
-static int bus_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEAF_BYTES]) {
-        BusLog *log = userdata;
+/* A log: that of the daemon, or one in files; and archives of what it has no more. */
+typedef struct Source {
+        const char *path; /* of files; NULL: the daemon has it */
+        BusLog bus;
+        LogFiles files; /* no more than a checkpoint, where the daemon has it */
+        ArchiveFolder archives;
+        bool archive_failed;
+} Source;
 
+static void source_done(Source *source) {
+        free(source->bus.leaves);
+        log_files_done(&source->files);
+        archive_folder_done(&source->archives);
+}
+
+/* What an audit is given up for, and at which file. */
+static int give_up(int status, const Source *source, int r) {
+        const char *path = source->archive_failed ? options.archive : source->path, *part = source->archive_failed ? source->archives.name : source->files.failed;
+        const char *why = r == -E2BIG            ? "what no checkpoint speaks of and no key has signed goes on and on: given up" :
+                          r == -ENOMSG           ? "no log: it has neither records.intoto.jsonl nor checkpoint nor tile" :
+                          *part && r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" :
+                                                   strerror(-r);
+
+        return path ? complain(status, "%s%s%s: %s", path, *part ? "/" : "", part, why) : complain(status, "%s", why);
+}
+
+/* ---- of the daemon ---- */
+
+static int bus_leaf(BusLog *log, uint64_t index, uint8_t ret[static LOG_HASH_BYTES]) {
         if (!log->leaves || index < log->first || index - log->first >= LEAVES_AT_ONCE) {
                 size_t n;
 
@@ -50,11 +71,11 @@ static int bus_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEAF_
                 if (call_leaves(log->bus, index, LEAVES_AT_ONCE, &log->leaves, &n) < 0)
                         return -ENOENT;
                 log->first = index;
-                log->n_leaves = n / LOG_LEAF_BYTES;
+                log->n_leaves = n / LOG_HASH_BYTES;
         }
         if (index - log->first >= log->n_leaves)
                 return -ENOENT;
-        memcpy(ret, log->leaves + (index - log->first) * LOG_LEAF_BYTES, LOG_LEAF_BYTES);
+        memcpy(ret, log->leaves + (index - log->first) * LOG_HASH_BYTES, LOG_HASH_BYTES);
         return 0;
 }
 
@@ -71,7 +92,7 @@ static int take_lines(RecordAudit *audit, const char *text, size_t n) {
 }
 
 /* One call gives only so much. Those that were pruned are not among it. */
-static int take_bus(RecordAudit *audit, BusLog *log) {
+static int take_bus(RecordAudit *audit, Source *source) {
         for (;;) {
                 _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
                 uint64_t first = record_audit_size(audit);
@@ -79,14 +100,14 @@ static int take_bus(RecordAudit *audit, BusLog *log) {
                 size_t n = 0;
                 int r;
 
-                r = call_records(log->bus, first, 0, &error, &lines, &n);
+                r = call_records(source->bus.bus, first, 0, &error, &lines, &n);
                 if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD) || (r >= 0 && n == 0))
                         return 0;
                 if (r < 0)
                         return complain_bus(&error, r, "could not read records");
                 r = take_lines(audit, lines, n);
                 if (r < 0)
-                        return complain(STATUS_CANNOT_TELL, "%s", why_given_up(r));
+                        return give_up(STATUS_CANNOT_TELL, source, r);
                 if (record_audit_size(audit) == first)
                         return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
         }
@@ -94,110 +115,114 @@ static int take_bus(RecordAudit *audit, BusLog *log) {
 
 /* ---- in files ---- */
 
-static int files_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEAF_BYTES]) {
-        return log_files_leaf(userdata, index, ret);
+static int open_files(Source *source) {
+        FileKind kind = file_kind_of(source->path);
+        int r;
+
+        if (kind >= 0 && kind != FILE_RECORD)
+                return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles; this is %s", source->path, file_kind_to_string(kind));
+        if (file_has_no_record(source->path))
+                return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles: nothing in it looks like a record", source->path);
+        r = log_files_open(&source->files, source->path);
+        return r < 0 ? give_up(STATUS_USAGE, source, r) : 0;
 }
 
-static int complain_files(int status, const LogFiles *files, const char *path, int r) {
-        const char *why = r == -ENOMSG                      ? "no log: it has neither records.intoto.jsonl nor checkpoint nor tile" :
-                          files->failed[0] && r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" :
-                                                              why_given_up(r);
-
-        return complain(status, "%s%s%s: %s", path, files->failed[0] ? "/" : "", files->failed, why);
-}
-
-static int take_files(RecordAudit *audit, LogFiles *files, const char *path) {
+static int take_files(RecordAudit *audit, Source *source) {
         const char *line;
         size_t n;
         int r;
 
-        while ((r = log_files_next(files, &line, &n)) > 0) {
+        while ((r = log_files_next(&source->files, &line, &n)) > 0) {
                 r = record_audit_take(audit, line, n);
                 if (r < 0)
                         break;
         }
-        return r < 0 ? complain_files(STATUS_CANNOT_TELL, files, path, r) : 0;
+        return r < 0 ? give_up(STATUS_CANNOT_TELL, source, r) : 0;
 }
 
 /* ---- either ---- */
 
-/* What is given counts, then what lies beside the records. */
-static int read_checkpoint(char **ret, size_t *ret_n) {
-        int r;
+static int tell_hash(void *userdata, unsigned level, uint64_t index, uint8_t ret[static LOG_HASH_BYTES]) {
+        Source *source = userdata;
 
-        if (!options.checkpoint)
-                return 0;
-        free(*ret);
-        *ret = NULL;
-        r = whole_file_drain(options.checkpoint, FILE_BYTES_MAX, ret, ret_n);
+        if (source->path)
+                return log_files_hash(&source->files, level, index, ret);
+        return level == 0 ? bus_leaf(&source->bus, index, ret) : -ENOENT;
+}
+
+static int tell_entry(void *userdata, uint64_t index, const void **ret, size_t *ret_n) {
+        return log_files_entry(&((Source *) userdata)->files, index, ret, ret_n);
+}
+
+static int tell_line(void *userdata, uint64_t index, const char **ret, size_t *ret_n) {
+        Source *source = userdata;
+        int r = archive_folder_line(&source->archives, index, ret, ret_n);
+
+        source->archive_failed = r < 0 && r != -ENOENT;
+        return r;
+}
+
+static int tell_digest(void *userdata, uint64_t index, char ret[static RECORD_ID_HEX]) {
+        Source *source = userdata;
+        int r = archive_folder_digest(&source->archives, index, ret);
+
+        source->archive_failed = r < 0 && r != -ENOENT;
+        return r;
+}
+
+/* What is given counts, then what lies beside the records. Before the records: they may be more by then, and must not be fewer. */
+static int read_checkpoint(Source *source) {
+        char **text = &source->files.checkpoint;
+        int r = source->path ? 0 : call_checkpoint(source->bus.bus, text, &source->files.n_checkpoint);
+
+        if (r != 0 || !options.checkpoint)
+                return r;
+        free(*text);
+        *text = NULL;
+        r = whole_file_drain(options.checkpoint, FILE_BYTES_MAX, text, &source->files.n_checkpoint);
         return r < 0 ? complain(STATUS_USAGE, "%s: %s", options.checkpoint, strerror(-r)) : 0;
 }
 
-/* FILES are NULL where the log is the daemon's. */
-static int conclude(RecordAudit *audit, const LogFiles *files, const char *path) {
+static int audit_source(Source *source, const RecordKeyring *keyring, RecordState *state) {
+        _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         const RecordAuditReport *report;
+        RecordAuditOptions with;
         int r;
 
+        r = options.archive ? archive_folder_open(&source->archives, options.archive) : 0;
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", options.archive, strerror(-r));
+        r = source->path ? open_files(source) : 0;
+        if (r == 0)
+                r = read_checkpoint(source);
+        if (r != 0)
+                return r;
+        with = (RecordAuditOptions) {
+                .keyring = keyring,
+                .checkpoint = source->files.checkpoint,
+                .n_checkpoint = source->files.n_checkpoint,
+                .hash = tell_hash,
+                .entry = source->files.has_tiles ? tell_entry : NULL,
+                .line = tell_line,
+                .digest = tell_digest,
+                .userdata = source,
+                .state = state,
+        };
+        r = record_audit_new(&with, &audit);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        r = source->path ? take_files(audit, source) : take_bus(audit, source);
+        if (r != 0)
+                return r;
         r = record_audit_end(audit, &report);
-        if (r >= 0)
-                return audit_report_print(report);
-        return files ? complain_files(STATUS_CANNOT_TELL, files, path, r) : complain(STATUS_CANNOT_TELL, "%s", why_given_up(r));
-}
-
-static int audit_files(const char *path, const RecordKeyring *keyring, RecordState *state) {
-        _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
-        _cleanup_(log_files_done) LogFiles files = LOG_FILES_INIT;
-        RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = files_leaf, .userdata = &files };
-        FileKind kind = file_kind_of(path);
-        int r;
-
-        if (kind >= 0 && kind != FILE_RECORD)
-                return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles; this is %s", path, file_kind_to_string(kind));
-        if (file_has_no_record(path))
-                return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles: nothing in it looks like a record", path);
-        r = log_files_open(&files, path);
-        if (r < 0)
-                return complain_files(STATUS_USAGE, &files, path, r);
-        r = read_checkpoint(&files.checkpoint, &files.n_checkpoint);
-        if (r != 0)
-                return r;
-        with.checkpoint = files.checkpoint;
-        with.n_checkpoint = files.n_checkpoint;
-        r = record_audit_new(&with, &audit);
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
-        r = take_files(audit, &files, path);
-        return r != 0 ? r : conclude(audit, &files, path);
-}
-
-static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *state) {
-        _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
-        _cleanup_free_ char *checkpoint = NULL;
-        BusLog log = { .bus = bus };
-        RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = bus_leaf, .userdata = &log };
-        int r;
-
-        /* Before the records: they may be more by then, and must not be fewer. */
-        r = call_checkpoint(bus, &checkpoint, &with.n_checkpoint);
-        if (r == 0)
-                r = read_checkpoint(&checkpoint, &with.n_checkpoint);
-        if (r != 0)
-                return r;
-        with.checkpoint = checkpoint;
-        r = record_audit_new(&with, &audit);
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
-        r = take_bus(audit, &log);
-        if (r == 0)
-                r = conclude(audit, NULL, NULL);
-        free(log.leaves);
-        return r;
+        return r < 0 ? give_up(STATUS_CANNOT_TELL, source, r) : audit_report_print(report);
 }
 
 int verb_audit(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         _cleanup_(record_state_freep) RecordState *state = NULL;
+        _cleanup_(source_done) Source source = { .path = argc > 0 ? argv[0] : NULL, .files = LOG_FILES_INIT, .archives = ARCHIVE_FOLDER_INIT };
         int r;
 
         if (argc == 0 || !options.key) {
@@ -211,5 +236,6 @@ int verb_audit(int argc, char **argv) {
                 r = call_keyring_of(bus, state, &keyring);
         if (r != 0)
                 return r;
-        return argc > 0 ? audit_files(argv[0], keyring, state) : audit_daemon(bus, keyring, state);
+        source.bus.bus = bus;
+        return audit_source(&source, keyring, state);
 }

@@ -237,7 +237,8 @@ static int explain_record(uint64_t index) {
         if (r != 0)
                 return r;
         if (trust != RECORD_VERIFIED)
-                return complain(call_trust_status(trust), "record %" PRIu64 " does not verify", index);
+                return trust == RECORD_CANNOT_TELL && verified.reason ? complain(STATUS_CANNOT_TELL, "record %" PRIu64 ": %s", index, verified.reason) :
+                                                                 complain(call_trust_status(trust), "record %" PRIu64 " does not verify", index);
 
         if (!options.json && !record_is_verdict(&verified.entry)) {
                 say_words(0, "%s", verified.reason);

@@ -28,6 +28,7 @@ typedef struct Export {
         uint64_t first, count;
         Output output;
         uint64_t n_pruned; /* records left out, since the log has no envelopes of them */
+        char *pruned;      /* of the first of them: which archive has it */
         uint64_t since_usec; /* when the oldest record ended that is left */
 } Export;
 
@@ -36,6 +37,7 @@ typedef struct Export {
 static void export_done(Export *export) {
         (void) record_keyring_free(export->keyring);
         free(export->origin);
+        free(export->pruned);
         free(export->vkey);
         output_done(&export->output);
         sd_bus_flush_close_unref(export->bus);
@@ -64,10 +66,11 @@ static int put_envelope(Export *export, const char *line, size_t n) {
 }
 
 /* And counted. */
-static bool is_pruned(Export *export, const char *line) {
+static bool is_pruned(Export *export, const char *line, size_t n) {
         bool is = call_is_pruned(line);
 
-        export->n_pruned += is;
+        if (is && export->n_pruned++ == 0)
+                export->pruned = call_pruned_reason(line, n);
         return is;
 }
 
@@ -75,7 +78,7 @@ static int put_event(Export *export, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         int r;
 
-        if (is_pruned(export, line))
+        if (is_pruned(export, line, n))
                 return 0;
         r = judge(export, line, n, &verified);
         return r != 0 ? r : event_print(export->output.file, export->origin, &verified, line, n);
@@ -87,7 +90,7 @@ static int put_bundle(Export *export, const char *line, size_t n) {
         const char *wrong = NULL;
         int r;
 
-        if (is_pruned(export, line))
+        if (is_pruned(export, line, n))
                 return 0;
         r = judge(export, line, n, &verified);
         if (r == 0)
@@ -174,8 +177,8 @@ static int put_identity(Export *export, const char *line, size_t n) {
         char hex[RECORD_ID_HEX];
         int r;
 
-        if (is_pruned(export, line))
-                return complain(STATUS_CANNOT_TELL, "record %" PRIu64 " was pruned: what it is about is not known any more", export->first);
+        if (is_pruned(export, line, n))
+                return complain(STATUS_CANNOT_TELL, "record %" PRIu64 ": what it is about is not known any more: %s", export->first, export->pruned ?: "it was pruned");
         r = judge(export, line, n, &verified);
         if (r != 0)
                 return r;
@@ -206,7 +209,7 @@ static int take_oldest(Export *export, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         int r;
 
-        if (is_pruned(export, line))
+        if (is_pruned(export, line, n))
                 return 0;
         r = judge(export, line, n, &verified);
         if (r == 0)
@@ -284,6 +287,6 @@ int verb_export(int argc, char **argv) {
                 return export_tiles(export.bus, export.keyring, export.vkey, options.output);
         r = write_to(&export, options.output, formats[format].write);
         if (export.n_pruned > 0 && !formats[format].of_log)
-                (void) complain(0, "%" PRIu64 " records are pruned and left out", export.n_pruned);
+                (void) complain(0, "%" PRIu64 " records are pruned and left out; of the first: %s", export.n_pruned, export.pruned ?: "");
         return r;
 }

@@ -156,7 +156,7 @@ static int report(const char *name, RecordTrust trust, RecordVerified *verified)
         else if (trust == RECORD_REFUSED)
                 say(stderr, "%s: REFUSED: %s\n", name, verified->reason ?: "it is another record than the one asked for");
         else if (trust != RECORD_VERIFIED)
-                say(stderr, "%s: cannot tell: %s\n", name, verified->reason);
+                say(stderr, "%s: cannot tell: %s\n", name, verified->reason ?: "it was pruned");
         else if (options.payload)
                 printf("%.*s\n", (int) verified->n_payload, verified->payload);
         else if (!options.quiet)
@@ -183,6 +183,10 @@ static int judge(const RecordPolicy *policy, const char *name, const char *envel
         RecordTrust trust;
         int r;
 
+        if (call_is_pruned(envelope)) {
+                verified.reason = call_pruned_reason(envelope, n);
+                return report(name, RECORD_CANNOT_TELL, &verified);
+        }
         r = record_verify_with_policy(policy, envelope, n, &trust, &verified);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s: %s", name, strerror(-r));

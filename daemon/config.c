@@ -221,6 +221,7 @@ static const YamlField config_fields[] = {
         YAML_NUMBER("checkpoint_sec", Config, checkpoint_sec, 0.01, 86400),
         YAML_CUSTOM("witnesses", Config, witnesses, read_witnesses),
         YAML_UNSIGNED("keep_days", Config, keep_days, 0, 36500),
+        YAML_CUSTOM("archive", Config, archive, read_path),
         YAML_CUSTOM("evidence", Config, evidence, read_path),
         YAML_CUSTOM("plans", Config, plans, read_path),
         YAML_CUSTOM("topology", Config, topology_file, read_path),
@@ -351,6 +352,7 @@ Config *config_free(Config *config) {
         free(config->producer);
         free(config->key);
         free(config->store);
+        free(config->archive);
         free(config->evidence);
         free(config->plans);
         free(config->topology_file);

@@ -16,6 +16,7 @@
  *     checkpoint_sec: 1
  *     witnesses: [fleet.example/w1+7b8fc2b0+BKf…] # vkeys
  *     keep_days: 0                            # of envelopes; 0: for ever
+ *     archive: /var/lib/assay/archive         # where they go then
  *     evidence: /var/lib/assay/evidence
  *     plans: /etc/assay/plans:/usr/share/assay/plans
  *     topology: /etc/assay/topology.yaml      # see topology.h; without it names tell which servers are a ring
@@ -75,6 +76,7 @@ typedef struct Config {
         int clock_source;     /* of config_clock_sources: who keeps the clock where the kernel says that it is kept */
         double checkpoint_sec;
         uint64_t keep_days; /* 0: for ever */
+        char *archive;
         size_t n_witnesses;
         char **witnesses; /* vkeys */
         double heartbeat_sec; /* a record at least so often, whatever else there is to say */

@@ -217,12 +217,15 @@ static int settle_config(Config *config) {
                 state = STATE_PATH;
         if (arg_state) {
                 free(config->store);
+                free(config->archive);
                 free(config->evidence);
                 free(config->anchor);
-                config->store = config->evidence = config->anchor = NULL;
+                config->store = config->archive = config->evidence = config->anchor = NULL;
         }
 
         r = settle_path(&config->store, arg_store, state, "records.db");
+        if (r >= 0)
+                r = settle_path(&config->archive, NULL, state, "archive");
         if (r >= 0)
                 r = settle_path(&config->evidence, NULL, state, "evidence");
         if (r >= 0 && (arg_key || config->key || credentials))
@@ -242,6 +245,8 @@ static int settle_config(Config *config) {
         if (!arg_continue && mkdir(config->evidence, 0750) < 0 && errno != EEXIST)
                 return log_error_errno(-errno, "Failed to make the evidence folder %s: %m",
                                        config->evidence);
+        if (config->keep_days > 0 && mkdir(config->archive, 0750) < 0 && errno != EEXIST)
+                return log_error_errno(-errno, "Failed to make the folder of archives %s: %m", config->archive);
         return 0;
 }
 

@@ -24,7 +24,7 @@ static int prune(Pruning *pruning) {
         int r;
 
         pruning->ticket = manager_next_ticket(manager);
-        r = record_log_prune(manager->log, now > keep ? now - keep : 0, keep, pruning->ticket);
+        r = record_log_prune(manager->log, manager->config->archive, now > keep ? now - keep : 0, keep, pruning->ticket);
         if (r < 0)
                 pruning->ticket = 0;
         return r;
@@ -36,7 +36,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
 
         r = prune(pruning);
         if (r < 0)
-                log_warning_errno(r, "Failed to drop old envelopes, trying again tomorrow: %m");
+                log_warning_errno(r, "Failed to move old envelopes into %s, trying again tomorrow: %m", pruning->manager->config->archive);
         r = sd_event_source_set_time_relative(source, DAY_USEC);
         return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -47,10 +47,11 @@ bool pruning_take_outcome(Pruning *pruning, const RecordOutcome *outcome) {
 
         pruning->ticket = 0;
         if (outcome->error < 0)
-                log_warning_errno(outcome->error, "Failed to drop old envelopes, trying again tomorrow: %m");
+                log_warning_errno(outcome->error, "Failed to move old envelopes into %s, trying again tomorrow: %m",
+                                  pruning->manager->config->archive);
         if (outcome->n_pruned > 0)
-                log_info("Dropped the envelopes of %" PRIu64 " records older than %" PRIu64 " days; their hashes stay", outcome->n_pruned,
-                         pruning->manager->config->keep_days);
+                log_info("Moved the envelopes of %" PRIu64 " records older than %" PRIu64 " days into %s; their hashes stay", outcome->n_pruned,
+                         pruning->manager->config->keep_days, pruning->manager->config->archive);
         return true;
 }
 

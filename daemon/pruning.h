@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Pruning: where the configuration says how long envelopes are kept, those that are older go once a day, and after the start. */
+/* Pruning: where the configuration says how long envelopes are kept, those that are older go into archives once a day, and after the start. */
 
 #include "daemon/manager.h"
 

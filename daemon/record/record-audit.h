@@ -5,6 +5,29 @@
 
 #include "daemon/record/record.h"
 
+/*
+ * Archives: files of RECORD_ARCHIVE_RECORDS lines each, as `export` writes them, of records of which some are nowhere else any more. A record of the
+ * log says which these are, and tells the file's digest.
+ */
+#define RECORD_ARCHIVE_RECORDS  256
+#define RECORD_ARCHIVE_NAME_MAX 48
+
+/* "records-000000000256.intoto.jsonl": the file that record INDEX is in. */
+char *record_archive_name(uint64_t index, char name[static RECORD_ARCHIVE_NAME_MAX]);
+
+/*
+ * Moves the envelopes into archives in FOLDER of records that ended before BEFORE_USEC and since which the log has gone on for LIVED_USEC, as its heartbeats tell: the time
+ * from one to the next, at most a day of it, and in one boot of the machine no more than it was up by, so that a clock that is ahead makes nothing
+ * old. An archive at a time, between other records; none that FAILED, nor the newest of a part and plan nor what failures, regions and unfinished runs refer to, what tells
+ * of keys and archives, what came after the newest heartbeat, or the last record. IDs, hashes and entries stay: what was dropped is still proven to
+ * have been there. The outcome's error, and then nothing is dropped whose archive is not durable: -EEXIST: another file stands in its place; -ENOSPC …
+ */
+int record_log_prune(RecordLog *log, const char *folder, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket);
+
+#define RECORD_TILE_PATH 64
+/* "tile/0/x001/x234/067.p/17": LEVEL is a number or "entries", WIDTH 256 of a tile that is full. */
+char *record_tile_path(const char *level, uint64_t index, unsigned width, char path[static RECORD_TILE_PATH]);
+
 typedef struct RecordAudit RecordAudit;
 
 typedef struct RecordAuditOptions {
@@ -12,10 +35,13 @@ typedef struct RecordAuditOptions {
         const char *checkpoint;       /* a signed note; NULL: none */
         size_t n_checkpoint;
         /*
-         * The leaf hash of record INDEX, as whoever holds the log tells it: it stands for an envelope that was pruned, and must be that of
-         * one that was not. -ENOENT: there is none. NULL: none are known.
+         * What else whoever holds the log tells of it, of which nothing is believed. Each: -ENOENT where there is no such thing, NULL where nothing of
+         * the kind is known; what is handed out is looked at before the next call.
          */
-        int (*leaf)(void *userdata, uint64_t index, uint8_t ret[static 32]);
+        int (*hash)(void *userdata, unsigned level, uint64_t index, uint8_t ret[static 32]); /* node INDEX of LEVEL of the tree; 0: a leaf, which stands for an envelope that is not here */
+        int (*entry)(void *userdata, uint64_t index, const void **ret, size_t *ret_n);       /* the body of leaf INDEX, among tiles */
+        int (*line)(void *userdata, uint64_t index, const char **ret, size_t *ret_n);        /* the line of record INDEX in an archive */
+        int (*digest)(void *userdata, uint64_t index, char ret[static RECORD_ID_HEX]);       /* the SHA-256 of the archive that has record INDEX, hex */
         void *userdata;
         RecordState *state; /* NULL: nothing is remembered; else the log must begin with what was seen of it before, and a log that holds is remembered */
 } RecordAuditOptions;
@@ -41,11 +67,14 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_ROLL_UP,            /* a roll-up does not tell what the records of its chips tell */
         RECORD_AUDIT_RUN,                /* a result tells otherwise than its run began, or the run begins twice */
         RECORD_AUDIT_KEY,                /* another key signs, and no rotation says so */
+        RECORD_AUDIT_TILE,               /* a tile has another entry or hash than the records make */
+        RECORD_AUDIT_ARCHIVE,            /* an archive is not the one that its record tells of */
         /* cannot tell */
         RECORD_AUDIT_UNKNOWN,            /* a record of a key that is not known, or that a keyring cannot tell of */
         RECORD_AUDIT_NO_CHECKPOINT,      /* none was given, or whose signature counts is not known */
         RECORD_AUDIT_NO_WITNESS,         /* fewer witnesses than the keyring asks for */
-        RECORD_AUDIT_WITHHELD,           /* of records no more is here than leaf hashes, or IDs that nobody has signed */
+        RECORD_AUDIT_WITHHELD,           /* records are not here, and no record says which archive has them */
+        RECORD_AUDIT_TILE_MISSING,       /* entries are missing among the tiles, whose records are here */
         RECORD_AUDIT_NOTHING,            /* there is nothing to check */
         /* odd */
         RECORD_AUDIT_UNFINISHED,         /* a run has begun and no result follows */
@@ -81,8 +110,9 @@ typedef struct RecordAuditChip { /* under one plan */
 
 typedef struct RecordAuditReport {
         char origin[RECORD_ORIGIN_MAX];
-        uint64_t size; /* records and pruned ones */
-        uint64_t n_verified, n_unknown, n_refused, n_pruned;
+        uint64_t size; /* records, and those that are not here */
+        uint64_t n_verified, n_unknown, n_refused;
+        uint64_t n_pruned, n_withheld; /* not here: in archives, as records say, or nobody knows where */
         uint64_t n_starts, n_boots, n_heartbeats, n_rotations;
         uint64_t first_usec, last_usec; /* of the log's own clock; 0: no record */
         uint64_t checkpoint_size;       /* 0: none that verifies */

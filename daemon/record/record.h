@@ -38,6 +38,7 @@
 #define RECORD_TYPE_RUN_START "urn:assay:attestation:run-start:v1"
 #define RECORD_TYPE_HEARTBEAT "urn:assay:attestation:heartbeat:v1"
 #define RECORD_TYPE_ROTATION  "urn:assay:attestation:key-rotation:v1"
+#define RECORD_TYPE_ARCHIVE   "urn:assay:attestation:archive:v1"
 
 /* ---- keys ---- */
 
@@ -297,13 +298,6 @@ int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket);
  * what is kept was changed by somebody else, and the log takes nothing more. -E2BIG: it is longer than any note.
  */
 int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticket);
-/*
- * Drops the envelopes of records that ended before BEFORE_USEC and since which the log has gone on for LIVED_USEC, as its heartbeats tell: the time
- * from one to the next, at most a day of it, and in one boot of the machine no more than it was up by, so that a clock that is ahead makes nothing
- * old. In small steps between other records; never the newest of a part and plan nor what failures, regions and unfinished runs refer to, changes of keys and what follows them, what came after the newest heartbeat, or the last record. IDs,
- * hashes and entries stay: a record that was dropped is still proven to have been there.
- */
-int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket);
 
 /* Readable (an eventfd) while outcomes wait. */
 int record_log_fd(const RecordLog *log);
@@ -378,7 +372,7 @@ int record_log_regions_verified(RecordLog *log, const Location *subject, const c
 int record_log_identity(RecordLog *log, const char *sha256, char **ret);
 /*
  * Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. In place of
- * one that was pruned stands {"pruned":{"index":INDEX,"sha256":"ID"}}, which is no envelope.
+ * one that was dropped stands {"pruned":{"index":INDEX,"sha256":"ID","archive":"NAME"}}, which is no envelope; without `archive` where none has it.
  */
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
 /* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */

@@ -51,7 +51,7 @@ row "records-withheld +4"
 changed sed 1,40d
 expect 2 "the oldest as well" audit "$stage/changed"
 row "records-withheld +0-39"
-has "verified 230, pruned 40"
+has "verified 230, withheld 40"
 # hide: of each FAILED record no more than the mark that the daemon sets for one that was pruned, or nothing at all.
 hide() {
         python3 -c 'import base64, hashlib, json, sys
@@ -67,11 +67,11 @@ for index, line in enumerate(open(sys.argv[2])):
 }
 changed hide mark
 expect 2 "each FAILED record called pruned" audit "$stage/changed"
-has "pruned 30"
+has "withheld 30"
 [ "$(grep -c records-withheld "$out")" -ge 15 ] || bad "not all are told"
 changed hide nothing
 expect 2 "or taken out" audit "$stage/changed"
-has "verified 240, pruned 30"
+has "verified 240, withheld 30"
 head -n -3 "$jsonl" >"$stage/short.jsonl"
 expect 3 "an end that is cut off" audit "$stage/short.jsonl" --checkpoint "$log/checkpoint"
 row "records-missing +267-269"
@@ -170,15 +170,17 @@ with sqlite3.connect(sys.argv[1]) as db:
 }
 prune 0,1,2
 expect 2 "envelopes that the database has no more may be withheld" assayctl audit --json
-query '.pruned == 3 and .verified == 7 and (.findings | map(.kind)) == ["records-withheld"]'
+query '.withheld == 3 and .pruned == 0 and .verified == 7 and (.findings | map(.kind) | unique) == ["records-withheld"]'
+query '.findings | map(select(.first == 2)) | length == 1 and (.[0].text | contains("it FAILED, as record 3 says"))'
 expect 0 "and are exported as such" assayctl export --format tiles --output "$stage/pruned"
 expect 2 "in tiles" assayctl audit "$stage/pruned"
-has "verified 7, pruned 3"
+has "verified 7, withheld 3"
 expect 0 "alone" assayctl export 0 10 --output "$stage/pruned.jsonl"
 expect 2 "records make no tree without them" assayctl audit "$stage/pruned.jsonl" --checkpoint "$stage/pruned/checkpoint"
 row "checkpoint-unknown +0"
 prune 5
 expect 2 "each hole is told" assayctl audit
 row "records-withheld +5"
-row "records-withheld +0-2"
+row "records-withheld +0-1"
+row "records-withheld +2"
 done_expecting

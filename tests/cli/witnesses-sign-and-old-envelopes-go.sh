@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the log of a running daemon takes and gives away: signatures of witnesses, made here with openssl alone, and old envelopes, whose
-# proofs stay. Every start of a daemon is a record, so that nothing needs to be scanned.
-# usage: … BUILD-FOLDER
+# proofs stay. The log is of a station that has been up for days.
+# usage: … BUILD-FOLDER MAKE-OLD-LOG
 set -euo pipefail
+make_old_log=$(realpath "$2")
 cd "$(dirname "$0")/../.."
 . tests/stage
 . tests/cli/expect
 
 stage_open "$1"
 stage_bus
+"$make_old_log" "$stage" stage.example/assayd
 
 start() { stage_daemon us0-0; }
 stop() {
@@ -36,7 +38,7 @@ cat >"$stage/assayd.yaml" <<YAML
 origin: stage.example/assayd
 producer: https://stage.example/stations/1
 witnesses: ["example.com/w1+$(id)+$(public | base64 -w 0)"]
-keep_days: 1
+keep_days: 0
 targets:
   - {device: "sim:$stage/sim.socket", servers: [us0-0]}
 YAML
@@ -60,40 +62,28 @@ expect 1 "a call without a note is refused" call AddCosignatures string:"" uint6
 expect 1 "so is a flag that there is not" call AddCosignatures string:"" uint64:1
 stop
 
+# Which is in force from the next start on.
+sed -i 's/keep_days: .*/keep_days: 1/' "$stage/assayd.yaml"
 start
-stop
-start # the heartbeat of which vouches for what no one has touched here
-stop
-python3 - "$stage/records.db" <<'PYTHON'
-import base64, sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-db.execute("UPDATE entry SET finished = 1 WHERE idx < 2")
-# Kept as an older assayd kept them, they do not tell how long the machine was up, and it is the same one here.
-for index, key, *parts in db.execute("SELECT idx, keyid, payload, signature FROM record").fetchall():
-    payload, signature = (base64.b64encode(part).decode() for part in parts)
-    text = '{"payload":"%s","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"%s","sig":"%s"}]}' % (payload, key, signature)
-    db.execute("UPDATE record SET envelope = ?, keyid = NULL, signature = NULL, payload = NULL WHERE idx = ?", (text.encode(), index))
-db.commit()
-PYTHON
-start
-expect 0 "the daemon says what it dropped" stage_await "it" grep "Dropped the envelopes of 2 records older than 1 days" "$stage/assayd.log"
-expect 0 "an export says that they were" assayctl export 0 99 --format jsonl
-[ "$(wc -l <"$out") $(grep -c '^{"pruned":' "$out")" = "4 2" ] || bad "it has $(wc -l <"$out") lines"
-expect 0 "they are not listed" assayctl records 0
-has "2 records are pruned"
-[ "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' "$out" | xargs)" = "2 3" ] || bad "it lists others"
+expect 0 "the daemon says what it dropped" stage_await "it" grep "Moved the envelopes of [0-9]* records older than 1 days into $stage/archive" "$stage/assayd.log"
+expect 0 "an export says that they were" assayctl export 0 256 --format jsonl
+n=$(grep -c '^{"pruned":.*"archive":"records-000000000000.intoto.jsonl"}}$' "$out")
+[ "$(wc -l <"$out")" = 256 ] && [ "$n" -gt 200 ] || bad "it has $(wc -l <"$out") lines, $n of them marks"
+expect 0 "they are not listed" assayctl records 0 256
+has "$n records are pruned"
+[ "$(awk '$1 ~ /^[0-9]+$/' "$out" | wc -l)" = $((256 - n)) ] || bad "it lists others"
 expect 0 "a record that was dropped is still proven" call GetProof uint64:0 uint64:0
 expect 0 "against the checkpoint that the witness signed" call GetProof uint64:0 uint64:0
 has "— example.com/w1 "
 stop
-[ "$(python3 -c 'import sqlite3, sys; print(*[r[0] for r in sqlite3.connect(sys.argv[1]).execute("SELECT idx FROM record WHERE coalesce(envelope, keyid, signature, payload) IS NULL")])' "$stage/records.db")" = "0 1" ] ||
+[ "$(python3 -c 'import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM record WHERE idx < 256 AND coalesce(envelope, keyid, signature, payload) IS NULL").fetchone()[0])' "$stage/records.db")" = "$n" ] ||
         bad "another record was dropped"
 start
 expect 0 "and the log goes on" assayctl targets
 
 # The key of the log signs elsewhere: at another station that was made from a copy of this one.
 sed 2,3d "$stage/text" >"$stage/forged"
-printf '99\n%s\n' "$(printf 0123456789abcdef0123456789abcdef | base64 -w 0)" >>"$stage/forged"
+printf '9999\n%s\n' "$(printf 0123456789abcdef0123456789abcdef | base64 -w 0)" >>"$stage/forged"
 log_id=$(grep -a "^— stage.example" "$stage/note" | cut -d " " -f 3 | base64 -d | head -c 4 | od -An -tx1 | tr -d ' ')
 openssl pkeyutl -sign -inkey "$stage/log.pem" -rawin -in "$stage/forged" -out "$stage/signature"
 line="— stage.example/assayd $({ bytes "$log_id"; cat "$stage/signature"; } | base64 -w 0)"
@@ -101,7 +91,8 @@ expect 1 "a checkpoint of another log under the same key is an alarm" call AddCo
 has "Nothing is signed any more"
 grep -q "The log $stage/records.db is not sound, nothing is signed" "$stage/assayd.log" || bad "no alarm"
 expect 2 "nothing is scanned any more" assayctl scan us0-0 --plan preflight
-stop
+kill "$stage_daemon_pid"
+expect 3 "and so the daemon ends" wait "$stage_daemon_pid"
 expect 3 "nor after a start" timeout 20 "$1/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --key "$stage/record.pem" --log-key "$stage/log.pem" \
         --state-dir "$stage"
 has "this is an old copy"

@@ -66,6 +66,7 @@ static const Refusal refusals[] = {
         { HEAD TARGETS "witnesses: [" LOG "]\n",                    "4:13:", "type 0x04"         },
         { HEAD TARGETS "checkpoint_sec: 0\n",                       "4:17:", ""                  },
         { HEAD TARGETS "keep_days: -1\n",                           "4:12:", ""                  },
+        { HEAD TARGETS "archive: ''\n",                             "4:10:", "path"              },
         { HEAD TARGETS "anchor: ''\n",                              "4:9:",  "path"              },
         { HEAD TARGETS "topology: {}\n",                            "4:11:", "path"              },
 };
@@ -89,7 +90,7 @@ static void test_what_is_wrong_is_refused_with_its_position(void **state) {
 
 static void test_a_whole_file_is_read(void **state) {
         static const char text[] =
-                        HEAD "key: /k\nlog_key: /l\nstore: /s\nanchor: /a\ncheckpoint_sec: 0.5\nkeep_days: 400\nwitnesses: [" WITNESS "]\nevidence: /e\nplans: /p:/q\nrun_socket: /r\n"
+                        HEAD "key: /k\nlog_key: /l\nstore: /s\nanchor: /a\ncheckpoint_sec: 0.5\nkeep_days: 400\narchive: /o\nwitnesses: [" WITNESS "]\nevidence: /e\nplans: /p:/q\nrun_socket: /r\n"
                              "limits: {scans: 3, scans_per_uid: 2, workers: 5, reconnects: 1, step_sec: 0.5, "
                              "silence_sec: 2, deadline_scale: 4}\n"
                              "targets:\n"
@@ -108,6 +109,7 @@ static void test_a_whole_file_is_read(void **state) {
         assert_string_equal(config->anchor, "/a");
         assert_true(config->checkpoint_sec == 0.5);
         assert_int_equal(config->keep_days, 400);
+        assert_string_equal(config->archive, "/o");
         assert_int_equal(config->n_witnesses, 1);
         assert_string_equal(config->witnesses[0], WITNESS);
         assert_string_equal(config->evidence, "/e");

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static RecordKey *key;
 static RecordKeyring *keyring;
 
-static int tell_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
+static int tell_hash(void *userdata, unsigned level, uint64_t index, uint8_t ret[static 32]) {
         if (index >= LEAVES)
                 return -ENOENT;
         memset(ret, (int) index, 32);
@@ -41,7 +41,7 @@ static void look_at(const RecordAuditReport *report, uint64_t n_lines) {
         uint64_t n = report->n_verified + report->n_unknown + report->n_refused; /* other lines told of what was pruned */
         uint64_t n_broken = 0, n_chips = 0;
 
-        HOLDS(n <= n_lines && (n == n_lines || report->n_pruned + report->n_of_kind[RECORD_AUDIT_MISPLACED] > 0));
+        HOLDS(n <= n_lines && (n == n_lines || report->n_withheld + report->n_of_kind[RECORD_AUDIT_MISPLACED] > 0));
         HOLDS(report->n_findings <= (size_t) RECORD_AUDIT_KEPT * _RECORD_AUDIT_KIND_MAX);
         for (size_t i = 0; i < report->n_findings; i++) {
                 const RecordAuditFinding *finding = &report->findings[i];
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         if (size == 0 || size > 65536)
                 return 0;
-        options = (RecordAuditOptions) { .keyring = keyring, .leaf = data[0] & 1 ? tell_leaf : NULL };
+        options = (RecordAuditOptions) { .keyring = keyring, .hash = data[0] & 1 ? tell_hash : NULL };
         HOLDS(record_audit_new(&options, &audit) == 0);
         for (size_t left = size - 1; left > 0; left -= (size_t) (end - line), line = end) {
                 end = memchr(line, '\n', left);

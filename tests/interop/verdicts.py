@@ -169,10 +169,28 @@ def judge(record):
     if (record.index == 0) == ("previous" in record.predicate):
         raise Refused("only the first record follows none")
     check_subject(record)
+    if record.kind() == "archive":
+        archived(record)
     form = FORMS.get(record.type)
     if form is None:
         return None
     return (judge_chip if record.kind() == "health" else judge_server)(record, form(record.predicate))
+
+
+def archived(record):
+    """Which records may be missing since this one: an archive has them."""
+    first, end, last = record.predicate["range"]["first"], record.predicate["range"]["end"], -1
+    if first % 256 or end - first != 256 or end > record.index:
+        raise Refused("it archives other records than those of a bundle before it")
+    dropped = set()
+    for part in record.predicate["dropped"].split(","):
+        numbers = re.fullmatch("(0|[1-9][0-9]*)(?:-([1-9][0-9]*))?", part)
+        low, high = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (0, -1)
+        if not last < low <= high < 256 or (numbers[2] and low == high):
+            raise Refused("what it drops is no set of records")
+        dropped.update(range(first + low, first + high + 1))
+        last = high
+    return dropped
 
 
 def check_subject(record):

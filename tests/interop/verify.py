@@ -39,7 +39,7 @@ try:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from envelopes import Checkpoint, Keyring, Record, Refused, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
-    from verdicts import FORMS, judge
+    from verdicts import FORMS, archived, judge
 except ImportError as error:
     print(f"skipped: no {error.name}; python3-cryptography and python3-jsonschema are needed")
     sys.exit(77)
@@ -55,7 +55,9 @@ class Log:
         self.keyring, self.schemas = keyring, schemas
         self.records, self.ids, self.leaves = {}, {}, {}
         self.told = {"refused": [], "unknown": [], "note": []}
-        self.size = self.held_back = 0
+        self.size = 0
+        self.n_archived = 0
+        self.gone, self.never = set(), set()  # records of which there is no more than a hash, and those that may not be
 
     def tell(self, weight, where, text):
         self.told[weight].append((where, text))
@@ -103,14 +105,24 @@ class Log:
     @staticmethod
     def pruned(line):
         """The mark that stands in the place of a record of which the log has no more than its ID."""
-        mark = re.fullmatch(rb'{"pruned":{"index":(0|[1-9][0-9]*),"sha256":"([0-9a-f]{64})"}}', line)
+        mark = re.fullmatch(rb'{"pruned":{"index":(0|[1-9][0-9]*),"sha256":"([0-9a-f]{64})"(?:,"archive":"[^"]*")?}}', line)
         return mark and {"index": int(mark[1]), "sha256": mark[2].decode()}
 
     def missing(self, first, end):
-        """Records of which there is a hash and no more: nobody has signed that they may be gone."""
-        self.held_back += end - first
-        if end > first:
-            self.tell("unknown", first, f"withheld: of {end - first} records there is no more than a hash")
+        """Records of which there is a hash and no more."""
+        self.gone.update(range(first, end))
+
+    def check_archives(self):
+        """What is gone and no record of this log calls archived is withheld, and so is what a roll-up calls FAILED."""
+        for index, record in sorted(self.records.items()):
+            if record.kind() == "archive":
+                dropped = (self.attempt(index, archived, record) or set()) & self.gone - self.never
+                self.n_archived += len(dropped)
+                self.gone -= dropped
+        for index in sorted(self.gone):
+            if index - 1 not in self.gone:
+                end = next(end for end in range(index, self.size + 1) if end not in self.gone)
+                self.tell("unknown", index, f"withheld: of {end - index} records there is no more than a hash")
 
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
@@ -161,7 +173,7 @@ class Log:
         """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""
         predicate, start = record.predicate, starts.get(record.predicate["run"]["id"])
         if start is None:
-            return "its run never began" if not self.held_back else None
+            return "its run never began" if not self.gone and not self.n_archived else None
         began = start.predicate
         if predicate.get("location", {}).get("path", "").split("/")[0] != began.get("location", {}).get("path"):
             raise Refused("its run began at another server")
@@ -179,6 +191,8 @@ class Log:
         for chip in chips:
             record = self.records.get(chip["index"])
             if record is None:
+                if chip["result"] == "FAILED":
+                    self.never.add(chip["index"])
                 continue
             if (record.id.hex(), record.predicate.get("result"), record.subject["digest"], record.predicate["run"]["id"],
                     record.predicate.get("location", {}).get("path")) != (chip["id"], chip["result"], chip["subject"], run, chip["slot"]):
@@ -209,7 +223,7 @@ class Log:
     def summary(self):
         kinds = [record.kind() for record in self.records.values()]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
-        return f"{self.size} records: {len(kinds)} verified ({counts or 'none'}), {self.held_back} withheld"
+        return f"{self.size} records: {len(kinds)} verified ({counts or 'none'}), {self.n_archived} archived, {len(self.gone)} withheld"
 
 
 # ---- tiles ----
@@ -293,6 +307,7 @@ def check_log(log, lines, folder, options):
         earlier = log.attempt("-", Checkpoint, options.earlier.read_bytes(), log.keyring)
         if earlier:
             log.attempt("-", log.check_checkpoint, earlier, "the earlier checkpoint")
+    log.check_archives()
     if not log.records:
         log.tell("unknown", "-", "nothing was verified")
     return 3 if log.told["refused"] else 2 if log.told["unknown"] else 0

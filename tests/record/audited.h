@@ -62,10 +62,10 @@ static inline void trial_done(Trial *trial) {
         ledger_done(&trial->ledger);
 }
 
-static inline int tell_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
+static inline int tell_hash(void *userdata, unsigned level, uint64_t index, uint8_t ret[static 32]) {
         const Trial *trial = userdata;
 
-        if (!trial->tells_leaves || index >= trial->ledger.size)
+        if (!trial->tells_leaves || level > 0 || index >= trial->ledger.size)
                 return -ENOENT;
         memcpy(ret, trial->ledger.leaves[index].bytes, DIGEST_BYTES);
         return 0;
@@ -79,7 +79,7 @@ static inline Result trial_run(Trial *trial) {
         _cleanup_(record_state_freep) RecordState *state = NULL;
         RecordAuditOptions options = {
                 .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
-                .leaf = tell_leaf, .userdata = trial,
+                .hash = tell_hash, .userdata = trial,
         };
 
         if (trial->remembers)

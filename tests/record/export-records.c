@@ -2,14 +2,17 @@
 
 /*
  * export-records FOLDER [ALGORITHM [all]]: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. Of all types of records
- * those that a scan has not come with `all`: a decision first, for the log key has signed another log, and last a heartbeat and a rotation of the key.
+ * those that a scan has not come with `all`: a decision first, for the log key has signed another log, and last a heartbeat and a rotation of the key. What
+ * tells of an archive, which a log as short as this one has not, is a file of its own, archive.intoto.jsonl.
  */
 
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "daemon/record/statement/statement.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
+#include "tests/record/sign-line.h"
 
 /* The last record names the key after this one. */
 static int rotate(const Place *place, RecordLog *log) {
@@ -66,6 +69,30 @@ static int reopen(const Place *place, RecordLog **ret) {
         return record_key_load(log_key, &options.log_key) < 0 ? -1 : record_log_open(&options, ret, NULL);
 }
 
+/* As of a log of 300 records. */
+static int write_archive(const Place *place, const char *path) {
+        const RecordLogOptions options = { .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER, .version = "0.1.0", .key = place_key(place, "record.key", RECORD_ED25519) };
+        const Archive archive = { .size = 1234567, .dropped = region_set_range(7, 200) };
+        const uint8_t digest[DIGEST_BYTES] = { 1, 2, 3 };
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        _cleanup_printer_ Printer payload = {}, line = {};
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        Signed record = {};
+        Station station;
+
+        if (station_init(&station, &options) < 0 || draft_archive(&station, &archive, digest, &group) < 0)
+                return -1;
+        statement_print(&payload, group, 0, 300, digest, NULL);
+        if (payload.error < 0 || envelope_sign(options.key, payload.text, payload.n, &record) < 0)
+                return -1;
+        signed_print(&line, &record);
+        printer_text(&line, "\n");
+        signed_done(&record);
+        station_done(&station);
+        (void) record_key_free(options.key);
+        return line.error < 0 || write(fd, line.text, line.n) != (ssize_t) line.n ? -1 : 0;
+}
+
 int main(int argc, char *argv[]) {
         RecordLog *log;
         Server server;
@@ -75,6 +102,7 @@ int main(int argc, char *argv[]) {
 
         if (argc < 2 || argc > 4)
                 return 64;
+        (void) snprintf(place.folder, sizeof(place.folder), "%.60s", argv[1]);
         (void) snprintf(place.key, sizeof(place.key), "%.80s/record.key", argv[1]);
         (void) snprintf(place.log, sizeof(place.log), "%.80s/records.db", argv[1]);
         server_init(&server);
@@ -92,5 +120,8 @@ int main(int argc, char *argv[]) {
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         r = fd < 0 ? -errno : record_log_export(log, 0, UINT64_MAX, fd);
         (void) record_log_free(log);
+        (void) snprintf(path, sizeof(path), "%.80s/archive.intoto.jsonl", argv[1]);
+        if (argc > 3 && write_archive(&place, path) < 0)
+                return 1;
         return r == SERVER_CHIPS + (argc > 3 ? 5 : 2) ? 0 : 1;
 }

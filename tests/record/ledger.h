@@ -12,7 +12,7 @@
 #include "tests/record/payload.h"
 #include "tests/record/plain-tree.h"
 
-#define LEDGER_MAX   64
+#define LEDGER_MAX   320
 #define LEDGER_CHIPS 2 /* of a scan; the second is that which may fail */
 #define LEDGER_SCAN  (LEDGER_CHIPS + 2)
 #define LEDGER_SECOND "\"3333333333333333333333333333333333333333333333333333333333333333\""
@@ -85,7 +85,7 @@ static inline json_t *ledger_statement(Ledger *ledger, const char *payload) {
         json_t *root = json_loads(payload, 0, NULL), *run = json_object_get(json_object_get(root, "predicate"), "run");
 
         ledger_set(root, "predicate.run.id", "\"01934a6e-5e00-7000-8000-%012u\"", ledger->hour);
-        ledger_set(root, "predicate.run.startedOn", "\"2026-11-21T%02u:00:00.000Z\"", ledger->hour);
+        ledger_set(root, "predicate.run.startedOn", "\"2026-11-%02uT%02u:00:00.000Z\"", 21 + ledger->hour / 24, ledger->hour % 24);
         ledger_set(root, "predicate.run.challenge", "\"Y2hhbGxlbmdl%04u\"", ledger->hour);
         if (ledger->challenge)
                 payload_set(root, "predicate.run.challenge", ledger->challenge);
@@ -93,7 +93,7 @@ static inline json_t *ledger_statement(Ledger *ledger, const char *payload) {
                 payload_set(root, "predicate.run.stage", ledger->stage);
         ledger_set(root, "predicate.producer.bootId", "\"00000000-0000-0000-0000-000000000001\"");
         if (json_object_get(run, "finishedOn")) {
-                ledger_set(root, "predicate.run.finishedOn", "\"2026-11-21T%02u:00:10.000Z\"", ledger->hour);
+                ledger_set(root, "predicate.run.finishedOn", "\"2026-11-%02uT%02u:00:10.000Z\"", 21 + ledger->hour / 24, ledger->hour % 24);
                 ledger_set(root, "predicate.run.clock", "{\"source\":\"ntp\",\"synchronized\":true,\"maxErrorSeconds\":0.5,\"monotonicNs\":\"%u000000000\"}",
                            1000 + ledger->hour);
         }
@@ -159,7 +159,8 @@ static inline void ledger_rotate(Ledger *ledger, const PublicKey *old, const Pub
         predicate = json_loadb(keys.text, keys.n, 0, NULL);
         (void) json_object_set(predicate, "producer", json_object_get(json_object_get(start, "predicate"), "producer"));
         (void) json_object_set(predicate, "log", json_object_get(json_object_get(start, "predicate"), "log"));
-        ledger_set(predicate, "sentOn", "\"2026-11-21T%02u:00:00.000Z\"", ledger->hour++);
+        ledger_set(predicate, "sentOn", "\"2026-11-%02uT%02u:00:00.000Z\"", 21 + ledger->hour / 24, ledger->hour % 24);
+        ledger->hour++;
         root = json_pack("{s:s, s:[{s:{s:s}}], s:s, s:o}", "_type", "https://in-toto.io/Statement/v1", "subject", "digest", "sha256",
                          "1111111111111111111111111111111111111111111111111111111111111111", "predicateType", RECORD_TYPE_ROTATION, "predicate", predicate);
         ledger_add(ledger, root, NULL, NULL);

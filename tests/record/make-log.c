@@ -2,7 +2,7 @@
 
 /*
  * make-log FOLDER SCANS: a log of so many scans of a server, 18 records each, an hour apart, as an export in tiles: records.intoto.jsonl,
- * checkpoint, tile/0/…, and beside it `keyring` and the two private keys, record.key and log.key. Keys that are there already are taken.
+ * checkpoint, tile/0/… and tile/entries/…, and beside it `keyring` and the two private keys, record.key and log.key. Keys that are there already are taken.
  */
 
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "daemon/record/keys/checkpoint.h"
+#include "daemon/record/keys/leaf.h"
 #include "daemon/record/statement/statement.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
@@ -28,6 +29,8 @@ typedef struct Making {
         Frontier tree;
         uint8_t id[DIGEST_BYTES];
         TreeHash tile[256];
+        RecordKeyring *keyring;
+        Printer entries; /* of the same records */
 } Making;
 
 static FILE *open_file(const Making *making, const char *name) {
@@ -56,20 +59,36 @@ static RecordKey *make_key(const Making *making, const char *name) {
         return key;
 }
 
-static void write_tile(const Making *making, uint64_t size) {
+static void write_part(const Making *making, const char *level, uint64_t size, const void *data, size_t n) {
         uint64_t tile = (size - 1) / 256, thousands = tile / 1000;
-        unsigned n = (unsigned) ((size - 1) % 256) + 1;
+        unsigned width = (unsigned) ((size - 1) % 256) + 1;
         char name[64], part[16] = "", group[16] = "";
         FILE *file;
 
-        if (n < 256)
-                (void) snprintf(part, sizeof(part), ".p/%u", n);
+        if (width < 256)
+                (void) snprintf(part, sizeof(part), ".p/%u", width);
         if (thousands > 0)
                 (void) snprintf(group, sizeof(group), "x%03u/", (unsigned) thousands);
-        (void) snprintf(name, sizeof(name), "tile/0/%s%03u%s", group, (unsigned) (tile % 1000), part);
+        (void) snprintf(name, sizeof(name), "tile/%s/%s%03u%s", level, group, (unsigned) (tile % 1000), part);
         file = open_file(making, name);
-        if (fwrite(making->tile, sizeof(TreeHash), n, file) != n || fclose(file) != 0)
+        if (fwrite(data, 1, n, file) != n || fclose(file) != 0)
                 abort();
+}
+
+static void write_tile(Making *making, uint64_t size) {
+        write_part(making, "0", size, making->tile, ((size - 1) % 256 + 1) * sizeof(TreeHash));
+        write_part(making, "entries", size, making->entries.text, making->entries.n);
+        making->entries.n = 0;
+}
+
+static void add_entry(Making *making, const Printer *line) {
+        _cleanup_(leaf_done) Leaf leaf = {};
+        const char *wrong;
+
+        if (leaf_make(making->keyring, line->text, line->n, &leaf, &wrong) < 0)
+                abort();
+        printer_raw(&making->entries, (const uint8_t[]) { (uint8_t) (leaf.body.n >> 8), (uint8_t) leaf.body.n }, 2);
+        printer_raw(&making->entries, leaf.body.text, leaf.body.n);
 }
 
 static void add_group(Making *making, DraftGroup *group) {
@@ -88,6 +107,7 @@ static void add_group(Making *making, DraftGroup *group) {
                         abort();
                 signed_print(&line, &records[k]);
                 (void) fprintf(making->lines, "%.*s\n", (int) line.n, line.text);
+                add_entry(making, &line);
                 if (making->tree.size % 256 == 0)
                         write_tile(making, making->tree.size);
         }
@@ -144,6 +164,8 @@ int main(int argc, char *argv[]) {
                 return 64;
         making.key = options.key = make_key(&making, "record.key");
         making.log_key = make_key(&making, "log.key");
+        if (record_keyring_parse(record_key_public_pem(making.key), strlen(record_key_public_pem(making.key)), &making.keyring) < 0)
+                return 1;
         making.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, making.log_key);
         server_init(&making.server);
         making.server.scan.run.id = making.server.run;
@@ -161,5 +183,7 @@ int main(int argc, char *argv[]) {
         station_done(&making.station);
         (void) record_key_free(making.key);
         (void) record_key_free(making.log_key);
+        (void) record_keyring_free(making.keyring);
+        printer_done(&making.entries);
         return 0;
 }

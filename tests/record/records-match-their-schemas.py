@@ -102,8 +102,10 @@ def main(folder, twins_path, export_records, fits):
         twins = json.load(file)
     with tempfile.TemporaryDirectory() as work:
         subprocess.run([export_records, work, "ed25519", "all"], check=True)
-        with open(os.path.join(work, "records.intoto.jsonl"), encoding="utf-8") as file:
-            statements = [json.loads(base64.b64decode(json.loads(line)["payload"])) for line in file]
+        statements = []
+        for name in ("records.intoto.jsonl", "archive.intoto.jsonl"):
+            with open(os.path.join(work, name), encoding="utf-8") as file:
+                statements += [json.loads(base64.b64decode(json.loads(line)["payload"])) for line in file]
 
     for statement in statements:
         for error in validators[statement["predicateType"]].iter_errors(statement):

@@ -145,7 +145,7 @@ static void test_records_that_are_not_here_may_be_withheld(void **state) {
         assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
         found_only(&trial, RECORD_AUDIT_WITHHELD, 1, 0);
         assert_int_equal(finding(&trial, RECORD_AUDIT_WITHHELD)->last, LEDGER_SCAN - 1);
-        assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
+        assert_int_equal(trial.report->n_withheld, LEDGER_SCAN);
         assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
 
         /* Each hole by itself, the last one too. */
@@ -153,7 +153,7 @@ static void test_records_that_are_not_here_may_be_withheld(void **state) {
         trial.hides[2 * LEDGER_SCAN - 1] = true;
         assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
         assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_WITHHELD], 3);
-        assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
+        assert_int_equal(trial.report->n_withheld, LEDGER_SCAN);
         /* A hash that is not that of the record is told at the record, and the tree is another one. */
         memset(trial.hides, 0, sizeof(trial.hides));
         trial.ledger.leaves[5].bytes[7] ^= 1;
@@ -187,7 +187,7 @@ static void test_what_is_said_of_pruned_records_must_fit(void **state) {
                 assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_WITHHELD], 1);
                 assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_NO_CHECKPOINT], i == 1);
                 assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PREVIOUS], i == 2);
-                assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
+                assert_int_equal(trial.report->n_withheld, LEDGER_SCAN);
                 assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
                 trial_done(&trial);
         }
@@ -207,7 +207,7 @@ static void test_what_is_said_of_pruned_records_must_fit(void **state) {
 }
 
 /* A daemon that makes up leaves without an end. */
-static int tell_any_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
+static int tell_any_hash(void *userdata, unsigned level, uint64_t index, uint8_t ret[static 32]) {
         if (++*(unsigned *) userdata > 2 * (RECORD_AUDIT_UNSIGNED_BYTES >> 10))
                 fail_msg("it is fed for ever");
         memset(ret, (int) index, DIGEST_BYTES);
@@ -223,7 +223,7 @@ static void test_nobody_is_fed_for_ever(void **state) {
 
         assert_non_null(garbage);
         for (unsigned i = 0; i < 2; i++) {
-                RecordAuditOptions options = { .leaf = tell_any_leaf, .userdata = &n_leaves };
+                RecordAuditOptions options = { .hash = tell_any_hash, .userdata = &n_leaves };
                 unsigned n = 0;
                 int r;
 

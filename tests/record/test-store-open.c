@@ -178,7 +178,6 @@ static void assert_all_verify(RecordLog *log, uint64_t first, uint64_t last) {
 static void test_an_older_log_goes_on(void **state) {
         for (size_t old = 0; old < ELEMENTS(versions); old++) {
                 _cleanup_free_ char *line = NULL;
-                RecordOutcome outcome;
                 RecordLog *log;
                 uint64_t size;
 
@@ -192,16 +191,43 @@ static void test_an_older_log_goes_on(void **state) {
 
                 assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 0), 0);
                 (void) place_take(log);
-                assert_int_equal(record_log_prune(log, UINT64_MAX / 2, 0, 0), 0);
-                place_wait(log, &outcome);
-                assert_int_equal(outcome.error, 0);
-                assert_in_range(outcome.n_pruned, 1, size - SERVER_CHIPS - 1);
-                record_outcome_done(&outcome);
                 assert_all_verify(log, size - SERVER_CHIPS - 1, size);
                 (void) record_log_free(log);
                 payloads_teardown(NULL);
                 payloads_setup(NULL);
         }
+}
+
+/* Somebody takes an envelope away. */
+static void take_away(const char *sql) {
+        sqlite3 *db = open_log();
+
+        execute(db, sql);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* An assayd that knew of no archives has pruned it: what stands in its place names none, and the log opens. Later nothing goes like that. */
+static void test_what_an_older_assayd_pruned_is_told_apart(void **state) {
+        _cleanup_free_ char *line = NULL, *error = NULL;
+        RecordLog *log;
+
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 0), 0);
+        (void) place_take(log);
+        (void) record_log_free(log);
+        take_away("DROP INDEX archive; DROP INDEX hole; PRAGMA user_version=10;"
+                  "UPDATE record SET keyid = NULL, signature = NULL, payload = NULL WHERE idx = 2");
+        for (unsigned k = 0; k < 2; k++) {
+                assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+                line = place_envelope(log, 2);
+                assert_memory_equal(line, "{\"pruned\":{\"index\":2,\"sha256\":\"", strlen("{\"pruned\":{\"index\":2,\"sha256\":\""));
+                assert_null(strstr(line, "archive"));
+                free(TAKE_PTR(line));
+                (void) record_log_free(log);
+        }
+        take_away("UPDATE record SET keyid = NULL, signature = NULL, payload = NULL WHERE idx = 4");
+        assert_int_equal(place_open(&payloads.place, &log, &error), -EBADMSG);
+        assert_non_null(strstr(error, "record 4 has no envelope"));
 }
 
 /* Refused, and left as it is: what SQL asks for is in the old tables alone. */
@@ -326,6 +352,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_an_older_log_says_what_it_said, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_older_log_goes_on, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_what_an_older_assayd_pruned_is_told_apart, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_oldest_log_with_a_gap_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_older_log_without_a_hash_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_older_log_without_its_last_hashes_is_refused, payloads_setup, payloads_teardown),

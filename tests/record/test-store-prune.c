@@ -7,197 +7,139 @@
 #include <cmocka.h>
 
 #include "daemon/record/store/store.h"
-#include "tests/record/faults.h"
-#include "tests/record/published.h"
+#include "tests/record/archiving.h"
 
-#define RECORDS (SERVER_CHIPS + 1)
-#define OLD     UINT64_C(1000000000000000)
-#define NEW     UINT64_C(1700000000000000)
+#define RECORDS ARCHIVING_RECORDS
+#define OLD     ARCHIVING_OLD
+#define NEW     ARCHIVING_NEW
 
-static Published published;
-static RecordLog *record_log;
-
-#define PRUNED (RECORDS - 2) /* what failed stays: the chip, and the roll-up of its server */
+static Archiving archiving;
 
 static int setup(void **state) {
-        published_init(&published);
-        return published_open(&published, &record_log, NULL);
-}
-
-static int teardown(void **state) {
-        faults_set(0, 0, false, false);
-        record_log = record_log_free(record_log);
-        published_done(&published);
+        archiving_init(&archiving);
         return 0;
 }
 
-static void scan(uint64_t finished_usec) {
-        RecordRun *run = &published.server.scan.run;
-
-        run->finished_usec = finished_usec;
-        run->started_usec = finished_usec - 1000000;
-        (void) server_scan(&published.server, record_log);
+static int teardown(void **state) {
+        archiving_done(&archiving);
+        return 0;
 }
 
-/* What came before it is not needed any more to work the tables out. */
-static void heartbeat(void) {
-        assert_int_equal(record_log_heartbeat(record_log, RECORD_HEARTBEAT_INTERVAL, 1), 0);
-        (void) place_take(record_log);
+/* The log is closed: what of the archive from FIRST on may go. */
+static RegionSet droppable(uint64_t first, uint64_t before_usec) {
+        _cleanup_free_ char *wrong = NULL;
+        Store *store = NULL;
+        RegionSet set;
+
+        assert_int_equal(store_open(archiving.published.place.log, PLACE_ORIGIN, &store, &wrong), 0);
+        assert_int_equal(store_droppable(store, first, before_usec, &set), 0);
+        (void) store_close(store);
+        return set;
 }
 
-static int prune_lived(uint64_t before_usec, uint64_t lived_usec, uint64_t *ret_n) {
-        RecordOutcome outcome;
-        int r;
+/* What failed stays: a chip of each scan, and so its server; and the newest of each part. */
+static void test_what_nothing_refers_to_may_go(void **state) {
+        RegionSet set;
 
-        assert_int_equal(record_log_prune(record_log, before_usec, lived_usec, 5), 0);
-        place_wait(record_log, &outcome);
-        assert_int_equal(outcome.ticket, 5);
-        assert_int_equal(outcome.n_entries, 0);
-        *ret_n = outcome.n_pruned;
-        r = outcome.error;
-        record_outcome_done(&outcome);
-        return r;
-}
-
-static int prune(uint64_t before_usec, uint64_t *ret_n) {
-        return prune_lived(before_usec, 0, ret_n);
-}
-
-static bool is_pruned(uint64_t index) {
-        _cleanup_free_ char *line = place_envelope(record_log, index);
-        char wanted[64];
-
-        if (strstr(line, "\"payload\""))
-                return false;
-        (void) snprintf(wanted, sizeof(wanted), "{\"pruned\":{\"index\":%u,\"sha256\":\"", (unsigned) index);
-        if (strncmp(line, wanted, strlen(wanted)) != 0 || strlen(line) != strlen(wanted) + 64 + 3)
-                fail_msg("%s", line);
-        return true;
-}
-
-static unsigned count_pruned(void) {
-        unsigned n = 0;
-
-        for (uint64_t i = 0; i < record_log_size(record_log); i++)
-                n += is_pruned(i);
-        return n;
-}
-
-static void test_what_nothing_refers_to_goes_and_is_still_proven(void **state) {
-        Location chip = server_location("us0-2/chip3");
-        RecordVerified verified;
-        RecordScrub scrub;
-        RecordEntry entry;
-        char *wrong;
-        uint64_t n;
-
-        scan(OLD);
-        scan(OLD);
-        heartbeat();
-        published_wait(record_log, 2 * RECORDS + 1);
-        assert_int_equal(prune(OLD, &n), 0);
-        assert_int_equal(n, 0);
-        assert_int_equal(prune(NEW, &n), 0);
-        assert_int_equal(n, PRUNED);
-        assert_int_equal(count_pruned(), PRUNED);
-        assert_true(is_pruned(0));
-        assert_false(is_pruned(SERVER_BAD));
-        assert_false(is_pruned(RECORDS));
-        assert_int_equal(prune(NEW, &n), 0);
-        assert_int_equal(n, 0);
-
-        for (uint64_t i = 0; i < 2 * RECORDS; i++) {
-                char *proof;
-                size_t size;
-
-                assert_int_equal(record_log_proof(record_log, i, &proof, &size), 0);
-                free(proof);
-        }
-        assert_int_equal(place_newest_verified(record_log, &chip, "preflight", &verified), 0);
-        assert_int_equal(verified.entry.index, RECORDS + SERVER_BAD);
-        entry = verified.entry;
-        record_verified_done(&verified);
-        entry.index = SERVER_BAD;
-        assert_int_equal(record_log_verified(record_log, &chip, &entry, &verified), 0);
-        record_verified_done(&verified);
-        entry.subject = published.server.chips[0].subject.where;
-        entry.index = 0;
-        assert_int_equal(record_log_verified(record_log, &entry.subject, &entry, &verified), -ENODATA);
-
-        record_log = record_log_free(record_log);
-        assert_int_equal(published_open(&published, &record_log, NULL), 0);
-        assert_int_equal(record_log_size(record_log), 2 * RECORDS + 1);
-        assert_int_equal(count_pruned(), PRUNED);
-
-        /* What is left of them is whole, and the tables follow from it. */
-        scan(OLD);
-        assert_int_equal(prune(NEW, &n), 0);
-        assert_int_equal(n, PRUNED);
-        if (record_log_check(record_log, &wrong) < 0)
-                fail_msg("%s", wrong);
-        record_log_scrubbed(record_log, &scrub);
-        assert_int_equal(scrub.n_pruned, 2 * PRUNED);
+        archiving_scan(&archiving, OLD);
+        archiving_scan(&archiving, OLD);
+        archiving_close(&archiving);
+        set = droppable(0, OLD);
+        assert_int_equal(region_set_count(&set), 0);
+        set = droppable(0, OLD + 1);
+        for (unsigned i = 0; i < 2 * RECORDS; i++)
+                assert_int_equal(region_set_has(&set, i), i < RECORDS && i != SERVER_BAD && i != RECORDS - 1);
+        set = droppable(RECORD_ARCHIVE_RECORDS, NEW);
+        assert_int_equal(region_set_count(&set), 0);
 }
 
 /* A failure under one plan, regions under another: what stands stays, however old. */
 static void test_what_is_referred_to_stays(void **state) {
         Location chip = server_location("us0-2/chip0"), bad = server_location("us0-2/chip3");
+        Published *published = &archiving.published;
         RecordVerified verified;
         RecordEntry entry;
-        uint64_t n;
+        RegionSet set;
 
-        published_append(&published, record_log, 1); /* a run that does not end */
-        scan(OLD);
-        published.server.run[35] = '7'; /* another run */
-        (void) server_start(&published.server, record_log);
-        published.server.steps[0][0].regions = NULL;
-        scan(OLD);
-        heartbeat();
-        assert_int_equal(prune(NEW, &n), 0);
-        assert_false(is_pruned(1)); /* regions of chip 0 */
-        assert_true(is_pruned(2));
-        assert_true(is_pruned(RECORDS + 1)); /* the start of a run that ended */
-        assert_int_equal(record_log_regions_verified(record_log, &chip, "preflight", &verified), 0);
+        published_append(published, archiving.log, 1); /* a run that does not end */
+        archiving_scan(&archiving, OLD);
+        published->server.run[35] = '7'; /* another run */
+        (void) server_start(&published->server, archiving.log);
+        published->server.steps[0][0].regions = NULL;
+        archiving_scan(&archiving, OLD);
+        assert_int_equal(record_log_regions_verified(archiving.log, &chip, "preflight", &verified), 0);
         assert_int_equal(verified.entry.index, 1);
         record_verified_done(&verified);
-        assert_int_equal(record_log_failure(record_log, &bad, &entry), 0);
-        assert_false(is_pruned(entry.index));
+        assert_int_equal(record_log_failure(archiving.log, &bad, &entry), 0);
+        archiving_close(&archiving);
+        set = droppable(0, NEW);
+        assert_false(region_set_has(&set, 1)); /* regions of chip 0 */
+        assert_true(region_set_has(&set, 2));
+        assert_true(region_set_has(&set, RECORDS + 1)); /* the start of a run that ended */
+        assert_false(region_set_has(&set, (unsigned) entry.index));
 }
 
 static void test_a_run_without_its_end_stays(void **state) {
-        uint64_t n, cursor = 0;
-        RecordEntry entry;
+        RegionSet set;
 
-        published.server.scan.run.started_usec = OLD;
-        published_append(&published, record_log, 3);
-        heartbeat();
-        assert_int_equal(prune(NEW, &n), 0);
-        assert_int_equal(n, 0);
-        assert_int_equal(record_log_unfinished(record_log, &cursor, &entry), 0);
-        assert_false(is_pruned(entry.index));
+        archiving.published.server.scan.run.started_usec = OLD;
+        published_append(&archiving.published, archiving.log, 3);
+        archiving_close(&archiving);
+        set = droppable(0, NEW);
+        assert_int_equal(region_set_count(&set), 0);
 }
 
-static void test_a_change_of_keys_and_what_follows_it_stay(void **state) {
-        sqlite3 *db;
-        uint64_t n;
+/* So does what tells of an archive, and whatever later assayds may have to say of the log. */
+static void test_what_tells_of_the_log_stays(void **state) {
+        static const char *const types[] = { RECORD_TYPE_ROTATION, RECORD_TYPE_ARCHIVE, "urn:assay:attestation:later:v1" };
+        RegionSet set;
+        char sql[160];
 
-        scan(OLD);
-        scan(OLD);
-        record_log = record_log_free(record_log);
-        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_exec(db, "UPDATE entry SET type = '" RECORD_TYPE_ROTATION "' WHERE idx = 4", NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_close(db), SQLITE_OK);
-
-        {
-                Store *store = NULL;
-                bool unknown;
-                char *wrong = NULL;
-
-                assert_int_equal(store_open(published.place.log, PLACE_ORIGIN, &store, &wrong), 0);
-                assert_int_equal(store_prune(store, 0, 2 * RECORDS - 1, NEW, &n, &unknown), 0);
-                (void) store_close(store);
+        archiving_scan(&archiving, OLD);
+        archiving_scan(&archiving, OLD);
+        archiving_close(&archiving);
+        for (size_t i = 0; i < ELEMENTS(types); i++) {
+                (void) snprintf(sql, sizeof(sql), "UPDATE entry SET type = '%s' WHERE idx = 5", types[i]);
+                archiving_execute(&archiving, sql);
+                set = droppable(0, NEW);
+                assert_false(region_set_has(&set, 5));
+                assert_int_equal(region_set_has(&set, 6), i > 0); /* which a new key has signed */
+                assert_int_equal(region_set_count(&set), i > 0 ? RECORDS - 3 : RECORDS - 4);
         }
-        assert_int_equal(n, PRUNED - 2);
+}
+
+/* Each hole, in order, until it is enough; but not what was pruned before there were archives. */
+static int list_hole(void *userdata, uint64_t index) {
+        uint64_t *list = userdata;
+
+        list[++list[0]] = index;
+        return list[0] == 4;
+}
+
+static void test_holes_are_found(void **state) {
+        _cleanup_free_ char *wrong = NULL;
+        uint64_t list[8] = {};
+        Store *store = NULL;
+        RegionSet set;
+
+        archiving_scan(&archiving, OLD);
+        archiving_close(&archiving);
+        archiving_execute(&archiving, "UPDATE record SET payload = NULL WHERE idx = 2; UPDATE record SET signature = NULL WHERE idx = 5;"
+                                      "UPDATE record SET keyid = NULL WHERE idx = 7; UPDATE record SET payload = NULL, keyid = '' WHERE idx = 6;"
+                                      "UPDATE record SET payload = NULL, keyid = NULL, signature = NULL WHERE idx IN (9, 10)");
+        assert_int_equal(store_open(archiving.published.place.log, PLACE_ORIGIN, &store, &wrong), 0);
+        assert_int_equal(store_holes(store, 0, list_hole, list), 1);
+        assert_int_equal(list[1], 2);
+        assert_int_equal(list[2], 5);
+        assert_int_equal(list[3], 7);
+        assert_int_equal(list[4], 9);
+        list[0] = 4;
+        assert_int_equal(store_holes(store, 10, list_hole, list), 0);
+        assert_int_equal(list[5], 10);
+        (void) store_close(store);
+        /* An archive that has something already is never made again: its file has what the log has no more. */
+        set = droppable(0, NEW);
+        assert_int_equal(region_set_count(&set), 0);
 }
 
 #define BEATS_MAX 12
@@ -212,13 +154,13 @@ typedef struct Beats {
 
 /* All are signed before the first is edited: no heartbeat is signed on top of what somebody else wrote. */
 static void beat(const Beats *beats) {
-        uint64_t first = record_log_size(record_log);
+        uint64_t first = record_log_size(archiving.log);
         sqlite3 *db;
         char sql[512];
 
         for (size_t i = 0; i == 0 || beats->hours[i] != 0; i++)
-                heartbeat();
-        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+                archiving_beat(&archiving);
+        assert_int_equal(sqlite3_open(archiving.published.place.log, &db), SQLITE_OK);
         assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
         for (size_t i = 0; i == 0 || beats->hours[i] != 0; i++) {
                 unsigned index = (unsigned) (first + i);
@@ -235,7 +177,7 @@ static void beat(const Beats *beats) {
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Two days are kept; the last heartbeat is now. How many go of the records that are written before each heartbeat? */
+/* Two days are kept; the last heartbeat is now. Before how many of them has the log gone on for so long? */
 static void test_what_is_old_by_the_clock_alone_stays(void **state) {
         static const Beats cases[] = {
                 { { 1, 13, 25, 37, 49, 61, 73 }, .gone = 3 },         /* as it should be */
@@ -257,58 +199,30 @@ static void test_what_is_old_by_the_clock_alone_stays(void **state) {
         };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
-                uint64_t n;
+                _cleanup_free_ char *wrong = NULL;
+                Store *store = NULL;
+                uint64_t end;
 
                 beat(&cases[i]);
-                assert_int_equal(prune_lived(UINT64_MAX / 2, UINT64_C(2) * 86400 * 1000000, &n), 0);
-                if (n != cases[i].gone)
-                        fail_msg("case %zu: %u are gone", i, (unsigned) n);
+                archiving_close(&archiving);
+                assert_int_equal(store_open(archiving.published.place.log, PLACE_ORIGIN, &store, &wrong), 0);
+                assert_int_equal(store_lived(store, UINT64_C(2) * 86400 * 1000000, &end), 0);
+                (void) store_close(store);
+                if (end != cases[i].gone)
+                        fail_msg("case %zu: %u are old", i, (unsigned) end);
                 (void) teardown(state);
                 assert_int_equal(setup(state), 0);
         }
 }
 
-static void test_a_failing_disk_drops_all_of_a_step_or_nothing(void **state) {
-        static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
-        unsigned n_failed = 0;
-        uint64_t n;
-
-        scan(OLD);
-        scan(OLD);
-        heartbeat();
-        published_wait(record_log, 2 * RECORDS + 1);
-        for (size_t e = 0; e < ELEMENTS(errors); e++)
-                for (int i = 1; i < 100; i++) {
-                        unsigned before = count_pruned();
-                        int r;
-
-                        faults_set(i, errors[e], true, false);
-                        r = prune(NEW, &n);
-                        faults_set(0, 0, false, false);
-                        if (r == 0)
-                                break;
-                        n_failed++;
-                        assert_true(count_pruned() == before || count_pruned() == PRUNED);
-                        if (count_pruned() == PRUNED)
-                                break;
-                }
-        assert_in_range(n_failed, 1, 200);
-        assert_int_equal(prune(NEW, &n), 0);
-        assert_int_equal(count_pruned(), PRUNED);
-        scan(NEW);
-        assert_int_equal(record_log_size(record_log), 3 * RECORDS + 1);
-}
-
 int main(void) {
-        faults_install();
-
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_what_nothing_refers_to_goes_and_is_still_proven, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_nothing_refers_to_may_go, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_referred_to_stays, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_run_without_its_end_stays, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_change_of_keys_and_what_follows_it_stay, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_tells_of_the_log_stays, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_holes_are_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_old_by_the_clock_alone_stays, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_failing_disk_drops_all_of_a_step_or_nothing, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,28 +305,6 @@ static void test_who_moves_all_into_the_database_is_waited_for(void **state) {
         (void) record_log_free(log);
 }
 
-/* Whatever is written behind a hole makes the file as long as it was, so that the next to look would find nothing. */
-static void test_nothing_is_written_behind_a_hole(void **state) {
-        RecordLog *log = open_log();
-        RecordOutcome outcome;
-        uint64_t first = 0;
-        char name[160];
-
-        (void) snprintf(name, sizeof(name), "%s-wal", place.log);
-        for (unsigned i = 0; i < 2; i++)
-                assert_int_equal(scan_once(log, &first), 0);
-        assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 2), 0); /* before which all may go */
-        (void) place_take(log);
-        assert_int_equal(truncate(name, 0), 0);
-        assert_int_equal(record_log_prune(log, INT64_MAX, 0, 2), 0);
-        place_wait(log, &outcome);
-        assert_int_not_equal(outcome.error, 0);
-        record_outcome_done(&outcome);
-        assert_true(record_log_has_failed(log));
-        assert_int_equal(scan_once(log, &first), -EIO);
-        (void) record_log_free(log);
-}
-
 /* What a daemon that died has left in it was acknowledged, too. */
 static void test_a_log_that_was_cut_before_the_first_record_is_given_up(void **state) {
         RecordLog *log = open_log();
@@ -422,7 +400,6 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_is_waited_for, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_nothing_is_written_behind_a_hole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_was_cut_before_the_first_record_is_given_up, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,
                                                 teardown),

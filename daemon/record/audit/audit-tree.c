@@ -109,15 +109,21 @@ int audit_spend(RecordAudit *audit, size_t n) {
 
 /* -ENOENT: nobody tells. */
 static int leaf_told(RecordAudit *audit, uint64_t index, TreeHash *ret) {
-        return audit->options.leaf ? audit->options.leaf(audit->options.userdata, index, ret->bytes) : -ENOENT;
+        return audit->options.hash ? audit->options.hash(audit->options.userdata, 0, index, ret->bytes) : -ENOENT;
 }
 
+/* LEAF is NULL where it is not known. */
 static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
+        uint64_t index = audit->tree.size;
         TreeHash whole[TREE_LEVELS];
         int r;
 
-        r = frontier_append(&audit->tree, leaf, whole);
+        r = leaf ? audit_entry_check(audit, index, leaf) : 0;
+        if (r == 0)
+                r = frontier_append(&audit->tree, leaf ?: &(const TreeHash) {}, whole);
         if (r >= 0)
+                r = audit_nodes_check(audit, index, whole, (unsigned) r);
+        if (r == 0)
                 r = compare_root(audit);
         return r < 0 ? r : audit_compare_seen(audit);
 }
@@ -125,7 +131,7 @@ static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
 /* Record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
 int audit_place(RecordAudit *audit, const TreeHash *leaf) {
         uint64_t index = audit->tree.size;
-        TreeHash told = {};
+        TreeHash told;
         int r;
 
         r = leaf_told(audit, index, &told);
@@ -135,51 +141,32 @@ int audit_place(RecordAudit *audit, const TreeHash *leaf) {
                 audit_find(audit, RECORD_AUDIT_LEAF, index, index, "it is not the record whose hash is in the tree");
         if (r < 0 && !leaf)
                 audit->is_torn = true;
-        return take_leaf(audit, leaf ?: &told);
+        return take_leaf(audit, leaf ?: r == 0 ? &told : NULL);
 }
 
 /* ---- what is not there ---- */
 
-/* Nobody who keeps a record back has to give it a name: that an envelope is gone for its age no record has signed, so it may as well be withheld. */
-void audit_gap_tell(RecordAudit *audit) {
-        uint64_t n = audit->gap_end - audit->gap;
-
-        if (n == 0)
-                return;
-        audit_find(audit, RECORD_AUDIT_WITHHELD, audit->gap, audit->gap_end - 1, "not here, %" PRIu64 " in all, and no record says that %s pruned",
-                   n, n == 1 ? "it was" : "they were");
-        audit->gap = audit->gap_end = 0;
-}
-
-/* Records FIRST … END-1 are not here; a hole goes on where it ended. */
-void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end) {
-        audit->report.n_pruned += end - first;
-        audit->unseen = end;
-        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
-        if (audit->gap_end != first) {
-                audit_gap_tell(audit);
-                audit->gap = first;
-        }
-        audit->gap_end = end;
-}
-
-/* Records up to the one before END are not there: their leaf hashes are all that can be left. Goes as far as these do. */
 int audit_skip(RecordAudit *audit, uint64_t end) {
-        uint64_t first = audit->tree.size;
-        TreeHash leaf;
-        int r = 0;
+        while (audit->tree.size < end) {
+                uint64_t index = audit->tree.size;
+                TreeHash leaf;
+                int r;
 
-        while (audit->tree.size < end && r == 0) {
-                r = leaf_told(audit, audit->tree.size, &leaf);
+                r = audit_fill(audit);
+                if (r > 0)
+                        continue;
+                if (r == 0)
+                        r = leaf_told(audit, index, &leaf);
+                if (r == -ENOENT)
+                        return 0;
                 if (r == 0)
                         r = audit_spend(audit, sizeof(leaf));
                 if (r == 0)
                         r = take_leaf(audit, &leaf);
+                if (r < 0)
+                        return r;
+                audit_hole(audit, index);
         }
-        if (r < 0 && r != -ENOENT)
-                return r;
-        if (audit->tree.size > first)
-                audit_gap(audit, first, audit->tree.size);
         return 0;
 }
 
@@ -192,11 +179,10 @@ static int skip_records(RecordAudit *audit, uint64_t end) {
         if (audit->tree.size < end) {
                 audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing, %" PRIu64 " in all",
                            end - audit->tree.size);
-                audit->tree.size = end;
+                audit->tree.size = audit->unseen = end;
                 audit->is_torn = true;
+                audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
         }
-        audit->unseen = end;
-        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
         return 0;
 }
 

@@ -29,10 +29,13 @@ static const struct {
         [RECORD_AUDIT_ROLL_UP] = { "roll-up-wrong", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_RUN] = { "run-differs", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_KEY] = { "key-changed", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_TILE] = { "tile-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_ARCHIVE] = { "archive-wrong", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_CHECKPOINT] = { "checkpoint-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_WITNESS] = { "witness-missing", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_WITHHELD] = { "records-withheld", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_TILE_MISSING] = { "tile-missing", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NOTHING] = { "nothing-checked", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_UNFINISHED] = { "run-unfinished", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_UNSTARTED] = { "run-unstarted", RECORD_AUDIT_ODD },
@@ -52,8 +55,7 @@ RecordAuditWeight record_audit_kind_weight(RecordAuditKind kind) {
         return kinds[kind].weight;
 }
 
-/* A list's room doubles when its length is a power of two. */
-static int report_grow(void **list, size_t n, size_t size) {
+int audit_grow(void **list, size_t n, size_t size) {
         void *grown;
 
         if (n > 0 && (n & (n - 1)) != 0)
@@ -79,7 +81,7 @@ void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64
 
         if (report->n_of_kind[kind]++ >= RECORD_AUDIT_KEPT)
                 return;
-        if (report_grow((void **) &report->findings, report->n_findings, sizeof(*report->findings)) < 0) {
+        if (audit_grow((void **) &report->findings, report->n_findings, sizeof(*report->findings)) < 0) {
                 audit->error = -ENOMEM;
                 return;
         }
@@ -115,6 +117,7 @@ RecordAudit *record_audit_free(RecordAudit *audit) {
         audit_runs_done(audit);
         free(audit->report.findings);
         free(audit->report.chips);
+        free(audit->holes);
         free(audit);
         return NULL;
 }
@@ -147,12 +150,15 @@ static int take_pruned(RecordAudit *audit, const char *text, size_t n, bool *ret
         r = audit_reach(audit, index);
         if (r <= 0)
                 return r;
+        r = audit_fill(audit);
+        if (r != 0)
+                return r < 0 ? r : 0;
         r = audit_place(audit, NULL);
         if (r < 0)
                 return r;
         if (audit->is_torn && !was_torn)
                 audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, index, index, "pruned, and nobody tells its hash: no tree can be made to hold against a checkpoint");
-        audit_gap(audit, index, index + 1);
+        audit_hole(audit, index);
         (void) digest_to_hex(id, audit->id);
         return 0;
 }
@@ -224,10 +230,11 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
         r = audit_reach(audit, entry->index);
         if (r <= 0)
                 return r;
-        audit_gap_tell(audit);
         r = check_chain(audit, record);
         if (r == 0)
                 r = take_rotation(audit, record);
+        if (r == 0)
+                r = audit_archive_take(audit, record);
         if (r < 0)
                 return r;
         take_decision(audit, record->verified);
@@ -335,7 +342,8 @@ int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
                 r = audit_skip(audit, audit->checkpoint.size);
         if (r < 0)
                 return r;
-        audit_gap_tell(audit);
+        audit_bundle_end(audit);
+        audit_holes_tell(audit);
         audit_runs_end(audit);
         judge_end(audit);
         r = audit->error < 0 ? audit->error : audit_remember(audit);

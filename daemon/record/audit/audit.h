@@ -14,9 +14,23 @@
 
 #include <jansson.h>
 
+#include "checks/regions.h"
 #include "daemon/record/keys/checkpoint.h"
 #include "daemon/record/keys/state.h"
 #include "daemon/record/record.h"
+
+/* Those of one archive's records that are not here. */
+typedef struct AuditHoles {
+        uint64_t first;
+        RegionSet records;
+} AuditHoles;
+
+/* The bundle of entries that the next leaf belongs to. */
+typedef struct AuditBundle {
+        bool has_hole; /* a record of it is not here, or was not there when it was exported */
+        unsigned n_missing;
+        uint64_t first_missing, last_missing;
+} AuditBundle;
 
 /* A record whose signature held. */
 typedef struct AuditRecord {
@@ -47,11 +61,15 @@ struct RecordAudit {
         char key_id[64], successor[64]; /* who signs, and who shall from the next record on */
         uint64_t unseen;           /* records before this one are not all known */
 
-        uint64_t gap, gap_end;     /* records that are not here, of which nothing was told yet; none where these are equal */
+        /* what is not here, by the first of them */
+        size_t n_holes;
+        AuditHoles *holes;
+        bool is_filling; /* one of them, from an archive */
 
         /* the tree */
         Frontier tree;
         bool is_torn; /* a leaf is not known */
+        AuditBundle bundle;
         uint64_t unsigned_bytes; /* see RECORD_AUDIT_UNSIGNED_BYTES */
         Checkpoint checkpoint;
         bool has_checkpoint; /* and who signed it is known */
@@ -66,6 +84,9 @@ struct RecordAudit {
         uint64_t usec, error_usec; /* the latest time in this boot, and how far its clock may have been off */
         uint64_t monotonic_nsec;
 };
+
+/* A list's room doubles when its length N is a power of two; -ENOMEM. */
+int audit_grow(void **list, size_t n, size_t size);
 
 /* Texts of records go on to terminals: only plain characters are kept. Returns TEXT. */
 char *audit_plain(char *text);
@@ -82,11 +103,23 @@ int audit_spend(RecordAudit *audit, size_t n);
 int audit_place(RecordAudit *audit, const TreeHash *leaf);
 /* Record INDEX stands here: 1, and what is missing before it is told; 0, told too: it does not belong here. */
 int audit_reach(RecordAudit *audit, uint64_t index);
-/* Goes on to record END as far as leaf hashes do. */
+/* Goes on to record END as far as archives and leaf hashes do. */
 int audit_skip(RecordAudit *audit, uint64_t end);
-/* Records FIRST … END-1 are not here; a hole goes on where it ended, up to audit_gap_tell(). */
-void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end);
-void audit_gap_tell(RecordAudit *audit);
+
+/* audit-holes.c: record INDEX is not here. */
+void audit_hole(RecordAudit *audit, uint64_t index);
+/* 1: an archive has the record at the end of the tree, which was taken; 0: none has. */
+int audit_fill(RecordAudit *audit);
+/* Record INDEX must be here, as the one of BY says. */
+void audit_need(RecordAudit *audit, uint64_t index, uint64_t by);
+/* What RECORD says of an archive, if it does, and whether that is it. */
+int audit_archive_take(RecordAudit *audit, const AuditRecord *record);
+void audit_holes_tell(RecordAudit *audit);
+
+/* audit-tiles.c: whether the entry of record INDEX is that of LEAF, and a bundle of them whole; and the N nodes that LEAF made whole. */
+int audit_entry_check(RecordAudit *audit, uint64_t index, const TreeHash *leaf);
+void audit_bundle_end(RecordAudit *audit);
+int audit_nodes_check(RecordAudit *audit, uint64_t leaf, const TreeHash *whole, unsigned n);
 
 /* audit-state.c: what was seen of the log of ORIGIN before is known from now on. */
 int audit_recall(RecordAudit *audit, const char *origin);

@@ -32,7 +32,7 @@
 #define TILE_LEVELS 7 /* of a tree of TREE_SIZE_MAX leaves */
 #define ENTRY_MAX   UINT16_MAX
 #define LINES       "records.intoto.jsonl"
-#define PATH_BYTES  64
+#define PATH_BYTES  RECORD_TILE_PATH
 #define MARK_MAX    256 /* bytes of what stands in place of a pruned record */
 
 typedef struct Tile {
@@ -143,8 +143,7 @@ static int write_once(int folder, const char *path, const void *data, size_t n, 
         return r == 0 && n_found == n && memcmp(found, data, n) == 0 ? 0 : wrong(ret_wrong, "a tile there is not that of this log");
 }
 
-/* "tile/0/x001/x234/067.p/17". WIDTH is TILE_WIDTH for one that is full. */
-static void tile_path(const char *level, uint64_t index, unsigned width, char path[static PATH_BYTES]) {
+char *record_tile_path(const char *level, uint64_t index, unsigned width, char path[static PATH_BYTES]) {
         uint64_t unit = 1;
         int n = snprintf(path, PATH_BYTES, "tile/%s/", level);
 
@@ -155,6 +154,7 @@ static void tile_path(const char *level, uint64_t index, unsigned width, char pa
         n += snprintf(path + n, PATH_BYTES - (size_t) n, "%03u", (unsigned) (index % 1000));
         if (width < TILE_WIDTH)
                 (void) snprintf(path + n, PATH_BYTES - (size_t) n, ".p/%u", width);
+        return path;
 }
 
 /* ---- opening ---- */
@@ -250,7 +250,7 @@ static int write_tile(const RecordTiles *tiles, unsigned level, const Tile *tile
         char path[PATH_BYTES], word[4];
 
         (void) snprintf(word, sizeof(word), "%u", level);
-        tile_path(word, tile->index, tile->n, path);
+        (void) record_tile_path(word, tile->index, tile->n, path);
         return write_once(tiles->folder, path, tile->hashes, tile->n * sizeof(TreeHash), ret_wrong);
 }
 
@@ -308,7 +308,7 @@ static bool is_pruned(const char *line, size_t n, uint64_t *ret_index) {
 static int write_entries(RecordTiles *tiles, const char **ret_wrong) {
         char path[PATH_BYTES];
 
-        tile_path("entries", (tiles->next_record - 1) / TILE_WIDTH, tiles->n_entries, path);
+        (void) record_tile_path("entries", (tiles->next_record - 1) / TILE_WIDTH, tiles->n_entries, path);
         return tiles->entries.error ?: write_once(tiles->folder, path, tiles->entries.text, tiles->entries.n, ret_wrong);
 }
 

@@ -22,9 +22,9 @@ struct Errand {
         int (*run)(RecordLog *log, Errand *errand);
         const char *wrong; /* a sentence, where it failed */
 
-        /* pruning: what ended before this, and the log has gone on for that long since; from FIRST to END, which is 0 until it is looked up */
+        /* archiving: what ended before this, and the log has gone on for that long since; from FIRST to END, which is 0 until it is looked up */
         uint64_t before_usec, lived_usec, first, end;
         uint64_t n_pruned;
-        size_t n; /* cosignatures: a note */
-        char note[];
+        size_t n; /* bytes of the text: a note with cosignatures, or the folder of archives */
+        char text[];
 };

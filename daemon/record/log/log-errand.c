@@ -5,10 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/record/log/errand.h"
+#include "daemon/record/log/archives.h"
 #include "daemon/record/log/log.h"
-
-#define PRUNE_SLICE 512 /* records looked at in one transaction: new ones wait for no more */
 
 /* After a commit in doubt what is really there is looked up before anything else is written. */
 static void close_if(RecordLog *log, bool unknown) {
@@ -20,7 +18,7 @@ static int run_cosign(RecordLog *log, Errand *errand) {
         bool unknown;
         int r;
 
-        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->note, errand->n, &unknown, &errand->wrong);
+        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->text, errand->n, &unknown, &errand->wrong);
         close_if(log, unknown);
         if (r == -ENOTUNIQ)
                 log_fail(log, errand->wrong);
@@ -46,24 +44,18 @@ static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
         return r;
 }
 
+/* An archive at a time: new records wait for no more. */
 static int run_prune(RecordLog *log, Errand *errand) {
-        uint64_t end = errand->first + PRUNE_SLICE, n = 0;
-        bool unknown = false;
-        int r;
+        int r = errand->end == 0 ? find_end(log, errand, &errand->end) : 0;
 
-        r = errand->end == 0 ? find_end(log, errand, &errand->end) : 0;
-        if (r < 0 || errand->first >= errand->end || is_closing(log))
+        if (r < 0 || errand->first + RECORD_ARCHIVE_RECORDS > errand->end || is_closing(log))
                 return r;
-        r = store_prune(log->store, errand->first, end < errand->end ? end : errand->end, errand->before_usec, &n, &unknown);
-        close_if(log, unknown);
-        if (r < 0)
-                return r;
-        errand->n_pruned += n;
-        errand->first = end;
-        return 1;
+        r = log_archive(log, errand->text, errand->first, errand->before_usec, &errand->n_pruned);
+        errand->first += RECORD_ARCHIVE_RECORDS;
+        return r < 0 ? r : 1;
 }
 
-static int queue_errand(RecordLog *log, const Errand *errand, const char *note, uint64_t ticket) {
+static int queue_errand(RecordLog *log, const Errand *errand, const char *text, uint64_t ticket) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         int r;
 
@@ -74,7 +66,7 @@ static int queue_errand(RecordLog *log, const Errand *errand, const char *note, 
         if (!group->errand)
                 return -ENOMEM;
         *group->errand = *errand;
-        memcpy(group->errand->note, note, errand->n);
+        memcpy(group->errand->text, text, errand->n);
         return queue_put(log, TAKE_PTR(group), ticket);
 }
 
@@ -85,9 +77,9 @@ int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticke
         return n > NOTE_MAX ? -E2BIG : queue_errand(log, &errand, note, ticket);
 }
 
-int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket) {
-        const Errand errand = { .run = run_prune, .before_usec = before_usec, .lived_usec = lived_usec };
+int record_log_prune(RecordLog *log, const char *folder, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket) {
+        const Errand errand = { .run = run_prune, .before_usec = before_usec, .lived_usec = lived_usec, .n = strlen(folder) + 1 };
 
-        assert(log);
-        return queue_errand(log, &errand, "", ticket);
+        assert(log && folder);
+        return queue_errand(log, &errand, folder, ticket);
 }

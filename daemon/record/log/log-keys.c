@@ -145,7 +145,7 @@ int log_read_keys(RecordLog *log, char **ret_wrong) {
         log->keyring = keyring_new();
         if (!log->keyring)
                 return -ENOMEM;
-        while ((r = reader_rotation(&log->reader, from, &index)) == 0) {
+        while ((r = reader_index_behind(&log->reader, STORE_ROTATION, from, &index)) == 0) {
                 r = take_rotation(log, from, index, &due);
                 if (r < 0)
                         return r == -EBADMSG ? refuse(ret_wrong, index, "cannot be believed") : r;

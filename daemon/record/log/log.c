@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/log/log.h"
+#include "daemon/record/log/archives.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -94,6 +95,8 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
         r = log_read_keys(log, ret_wrong);
         if (r == 0)
                 r = log_check_last(log, ret_wrong);
+        if (r == 0)
+                r = log_check_holes(log, &log->reader, ret_wrong);
         if (r == 0)
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)

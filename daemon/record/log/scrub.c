@@ -8,6 +8,7 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/keys/note.h"
+#include "daemon/record/log/archives.h"
 #include "daemon/record/log/log.h"
 
 #define TELL_USEC (UINT64_C(10) * 1000000)
@@ -18,6 +19,7 @@ typedef struct Pass {
         RecordLog *log;
         Reader reader;
         Store *derived;
+        Archives archives; /* of what was committed when an envelope was last missed */
         Frontier tree; /* of what was checked */
         uint8_t last[DIGEST_BYTES];
         uint64_t checkpoint; /* as far as checkpoints were checked */
@@ -50,6 +52,7 @@ static int pass_open(RecordLog *log, Pass *pass) {
 
 static void pass_done(Pass *pass) {
         (void) store_close(pass->derived);
+        archives_done(&pass->archives);
         if (pass->reader.store)
                 reader_done(&pass->reader);
         free(pass->wrong);
@@ -76,11 +79,28 @@ static int check_identity(Pass *pass, uint64_t index, const LogRecord *record) {
         return r;
 }
 
+/* An archive has it, of which a record tells that may have been committed since the pass began. */
+static int check_archived(Pass *pass, uint64_t index) {
+        bool is_hole = false;
+        int r = 0;
+
+        if (!archives_have(&pass->archives, index))
+                r = store_is_hole(pass->reader.store, index, &is_hole);
+        if (r < 0 || !is_hole)
+                return r;
+        archives_done(&pass->archives);
+        r = archives_read(pass->log, &pass->reader, &pass->archives, &pass->wrong);
+        return r == 0 && !archives_have(&pass->archives, index) ? differs(pass, index, "has no envelope, and no record says which archive has it") : r;
+}
+
 /* What its envelope said nobody knows any more: what `entry` says is taken, and its ID. */
 static int take_pruned(Pass *pass, uint64_t index) {
         RecordEntry entry;
         int r;
 
+        r = check_archived(pass, index);
+        if (r < 0)
+                return r;
         r = reader_entry(&pass->reader, index, &entry);
         if (r == 0)
                 r = digest_from_hex(entry.id, pass->last);

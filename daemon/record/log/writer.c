@@ -67,7 +67,8 @@ static int sign_draft(RecordLog *log, Batch *batch, DraftGroup *group, size_t k)
         batch->rows[batch->n++] = (StoreRow) { entry, record,
                                                 *group->drafts[k].identity.document ? &group->drafts[k].identity : NULL,
                                                 group->drafts[k].has_places ? &group->drafts[k].places : NULL,
-                                                nodes, (unsigned) n, group->drafts[k].has_regions };
+                                                nodes, (unsigned) n, group->drafts[k].has_regions,
+                                                group->drafts[k].has_archive ? &group->drafts[k].archive : NULL };
         batch->n_nodes += (size_t) n;
         return 0;
 }

@@ -8,6 +8,7 @@
 #include "daemon/record/encode/json.h"
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/encode/timestamp.h"
+#include "daemon/record/statement/archive.h"
 
 #define NAMES_MAX 4 /* in a line; the rest are a number */
 
@@ -393,6 +394,22 @@ static void print_decision(Printer *printer, const json_t *predicate) {
         print_text(printer, text_of(predicate, "note"));
 }
 
+/* "https://example.com/us0: records 256-511 archived, 241 of them dropped" */
+static void print_archive(Printer *printer, const json_t *predicate) {
+        Archive archive;
+
+        print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
+        if (archive_parse(predicate, &archive) < 0)
+                return;
+        printer_text(printer, ": records ");
+        printer_digits(printer, archive.first);
+        printer_text(printer, "-");
+        printer_digits(printer, archive.first + RECORD_ARCHIVE_RECORDS - 1);
+        printer_text(printer, " archived, ");
+        printer_digits(printer, region_set_count(&archive.dropped));
+        printer_text(printer, " of them dropped");
+}
+
 int reason_of(const json_t *statement, const char *predicate_type, const Health *health, char **ret) {
         const json_t *predicate = json_object_get(statement, "predicate");
         const char *path = text_of(json_object_get(predicate, "location"), "path");
@@ -405,6 +422,8 @@ int reason_of(const json_t *statement, const char *predicate_type, const Health 
                 print_rotation(&reason, predicate);
         else if (strcmp(predicate_type, RECORD_TYPE_DECISION) == 0)
                 print_decision(&reason, predicate);
+        else if (strcmp(predicate_type, RECORD_TYPE_ARCHIVE) == 0)
+                print_archive(&reason, predicate);
         else
                 print_text(&reason, subject);
         if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)

@@ -365,6 +365,17 @@ static const Shape shape_decision = {
                { "kept", FIELD_OBJECT, .of = &shape_history }, { "signed", FIELD_OBJECT, .optional = true, .of = &shape_history }),
 };
 
+static const Shape shape_range = {
+        FIELDS({ "first", FIELD_INTEGER, .max = INDEX_MAX }, { "end", FIELD_INTEGER, .min = 1, .max = INDEX_MAX }),
+};
+
+static const Shape shape_archive = {
+        FIELDS(LOGGED_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
+               { "range", FIELD_OBJECT, .of = &shape_range },
+               { "size", FIELD_INTEGER, .min = 1, .max = INDEX_MAX },
+               { "dropped", FIELD_TEXT, .is_valid = form_is_regions }),
+};
+
 #define STATEMENT(shape)                                                                                    \
         {                                                                                                   \
                 FIELDS({ "subject", FIELD_OBJECTS, .min = 1, .max = 1, .of = &shape_digested },             \
@@ -381,6 +392,7 @@ static const struct {
         { RECORD_TYPE_HEARTBEAT, STATEMENT(&shape_heartbeat) },
         { RECORD_TYPE_ROTATION,  STATEMENT(&shape_rotation) },
         { RECORD_TYPE_DECISION,  STATEMENT(&shape_decision) },
+        { RECORD_TYPE_ARCHIVE,   STATEMENT(&shape_archive) },
 };
 
 /* ---- looking ---- */

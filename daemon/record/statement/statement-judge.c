@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
+#include "daemon/record/statement/archive.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/key-rotation.h"
 
@@ -24,6 +25,12 @@ static bool judge_subject(const json_t *statement, Judgement *wrong) {
         const char *origin = text_of(json_object_get(json_object_get(statement, "predicate"), "log"), "origin");
 
         return identity_fits(text_of(subject, "uri"), sha256, origin) || judge_wrong(wrong, "the digest is not that of %.100s", text_of(subject, "uri"));
+}
+
+static bool judge_archive(const json_t *predicate, Judgement *wrong) {
+        Archive archive;
+
+        return archive_parse(predicate, &archive) == 0 || judge_wrong(wrong, "it archives other records than those of a bundle before it");
 }
 
 static bool judge_verdict(const Health *health, Judgement *wrong) {
@@ -55,5 +62,7 @@ int statement_judge(json_t *statement, const char *predicate_type, Health *ret, 
                 (void) judge_subject(statement, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
                 (void) judge_rotation(predicate, ret_judgement);
+        else if (strcmp(predicate_type, RECORD_TYPE_ARCHIVE) == 0)
+                (void) judge_archive(predicate, ret_judgement);
         return 0;
 }

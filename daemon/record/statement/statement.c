@@ -5,10 +5,8 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/record/statement/draft-check.h"
-#include "daemon/record/statement/key-rotation.h"
 
 /* What the draft leaves open costs less than this, apart from the components of a roll-up. */
 #define OPEN_BYTES 256
@@ -28,7 +26,7 @@ DraftGroup *draft_group_free(DraftGroup *group) {
         return NULL;
 }
 
-static DraftGroup *draft_group_new(size_t n_drafts) {
+DraftGroup *draft_group_new(size_t n_drafts) {
         DraftGroup *group;
 
         group = calloc(1, sizeof(*group) + n_drafts * sizeof(Draft));
@@ -185,7 +183,7 @@ static void print_place(Printer *printer, const RecordSubject *subject) {
 }
 
 /* The statement up to the log's index. */
-static void print_head(Draft *draft, const Station *station) {
+void draft_print_head(Draft *draft, const Station *station) {
         const Printer *producer = strcmp(draft->entry.type, RECORD_TYPE_HEALTH) == 0 ? &station->producer : &station->whole_producer;
         Printer *head = &draft->head;
 
@@ -217,13 +215,13 @@ static int draft_open(Draft *draft, const Station *station, const char *type, co
         if (r < 0)
                 return r;
 
-        print_head(draft, station);
+        draft_print_head(draft, station);
         printer_raw(&draft->tail, context->text, context->n);
         print_place(&draft->tail, subject);
         return 0;
 }
 
-static int draft_check(const Draft *draft) {
+int draft_check(const Draft *draft) {
         if (draft->head.error < 0)
                 return draft->head.error;
         if (draft->tail.error < 0)
@@ -254,118 +252,6 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
         r = draft_open(&group->drafts[0], station, RECORD_TYPE_RUN_START, run, server, server, &context);
         if (r < 0)
                 return r;
-        r = draft_check(&group->drafts[0]);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
-}
-
-/* A record about a key, up to what it says. */
-static int draft_of_key(const Station *station, const char *type, const uint8_t digest[static DIGEST_BYTES], DraftGroup **ret) {
-        struct timespec now;
-        DraftGroup *group;
-        Draft *draft;
-
-        if (clock_gettime(CLOCK_REALTIME, &now) < 0)
-                return -errno;
-        group = draft_group_new(1);
-        if (!group)
-                return -ENOMEM;
-        draft = &group->drafts[0];
-        draft->entry = (RecordEntry) {
-                .result = RESULT_INCONCLUSIVE,
-                .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
-        };
-        (void) snprintf(draft->entry.type, sizeof(draft->entry.type), "%s", type);
-        draft->identity.name = "record-key";
-        memcpy(draft->identity.digest, digest, DIGEST_BYTES);
-        print_head(draft, station);
-        timestamp_print(&draft->tail, "sentOn", draft->entry.finished_usec);
-        *ret = group;
-        return 0;
-}
-
-int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret) {
-        static const char *const causes[_RECORD_HEARTBEAT_MAX] = {
-                [RECORD_HEARTBEAT_START] = "start",
-                [RECORD_HEARTBEAT_INTERVAL] = "interval",
-        };
-        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
-        Draft *draft;
-        int r;
-
-        assert(cause >= 0 && cause < _RECORD_HEARTBEAT_MAX);
-
-        r = draft_of_key(station, RECORD_TYPE_HEARTBEAT, station->key_digest, &group);
-        if (r < 0)
-                return r;
-        draft = &group->drafts[0];
-        printer_member(&draft->tail, "cause", causes[cause]);
-        print_clock(&draft->tail, station);
-        r = draft_check(draft);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
-}
-
-int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret) {
-        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
-        uint8_t digest[DIGEST_BYTES];
-        int r;
-
-        r = digest_sha256(new->spki, new->n_spki, digest);
-        if (r == 0)
-                r = draft_of_key(station, RECORD_TYPE_ROTATION, digest, &group);
-        if (r < 0)
-                return r;
-        key_rotation_print(&group->drafts[0].tail, old, new);
-        r = draft_check(&group->drafts[0]);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
-}
-
-static void print_history(Printer *tail, const char *name, uint64_t size, const TreeHash *root) {
-        char hex[DIGEST_HEX];
-
-        printer_key(tail, name);
-        printer_open(tail, '{');
-        printer_member_unsigned(tail, "size", size);
-        printer_member(tail, "sha256", digest_to_hex(root->bytes, hex));
-        printer_close(tail, '}');
-}
-
-int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier *kept, const RecordDecision *decision, DraftGroup **ret) {
-        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
-        TreeHash root;
-        Printer *tail;
-        int r;
-
-        if (!note_text_is_valid(decision->note))
-                return -EINVAL;
-        r = frontier_root(kept, &root);
-        if (r == 0)
-                r = draft_of_key(station, RECORD_TYPE_DECISION, station->key_digest, &group);
-        if (r < 0)
-                return r;
-        tail = &group->drafts[0].tail;
-        printer_member(tail, "cause", doubt->cause);
-        printer_member(tail, "note", decision->note);
-        printer_key(tail, "operator");
-        printer_open(tail, '{');
-        printer_member_unsigned(tail, "uid", decision->uid);
-        if (decision->name)
-                printer_member(tail, "name", decision->name);
-        printer_close(tail, '}');
-        print_history(tail, "kept", kept->size, &root);
-        if (doubt->size > 0)
-                print_history(tail, "signed", doubt->size, &doubt->root);
         r = draft_check(&group->drafts[0]);
         if (r < 0)
                 return r;

@@ -12,6 +12,7 @@
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/keys/envelope.h"
 #include "daemon/record/record.h"
+#include "daemon/record/statement/archive.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/places.h"
 
@@ -35,6 +36,8 @@ typedef struct Draft {
         bool has_regions;  /* a step of it tells regions */
         bool has_places;   /* it is a health record, or a roll-up */
         Places places;
+        bool has_archive;  /* it tells of an archive, and what that drops goes with its commit */
+        Archive archive;
         Printer head;      /* up to the log's index */
         Printer tail;      /* what follows `previous`, without the last two braces */
         Printer component; /* of a chip: its descriptor in the roll-up up to the index */
@@ -61,6 +64,10 @@ DraftGroup *draft_group_free(DraftGroup *group);
 DEFINE_CLEANUP(DraftGroup *, draft_group_free);
 
 int draft_nothing(DraftGroup **ret);
+/* Parts of the others: room for N_DRAFTS, NULL: no memory; a statement up to the log's index; whether all of it was printed and fits into an envelope. */
+DraftGroup *draft_group_new(size_t n_drafts);
+void draft_print_head(Draft *draft, const Station *station);
+int draft_check(const Draft *draft);
 /* -EINVAL: the facts contradict themselves; -E2BIG: no envelope can hold them. */
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
@@ -74,6 +81,8 @@ typedef struct LogDoubt {
 
 int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier *kept, const RecordDecision *decision, DraftGroup **ret);
 int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret);
+/* DIGEST: of the file. */
+int draft_archive(const Station *station, const Archive *archive, const uint8_t digest[static DIGEST_BYTES], DraftGroup **ret);
 
 /*
  * Prints the payload of draft K as record INDEX. PREVIOUS is the ID of the record before it (not looked at

@@ -215,18 +215,22 @@ static int write_all(int fd, const void *data, size_t n) {
         return 0;
 }
 
-/* What stands in place of an envelope that was pruned. */
+/* What stands in place of an envelope that was dropped: the key's ID is empty where no archive has it. */
 static int take_pruned(sqlite3_stmt *statement, Printer *text) {
-        char pruned[64 + DIGEST_HEX], hex[DIGEST_HEX];
+        bool has_archive = sqlite3_column_type(statement, COLUMN_KEY_ID) == SQLITE_NULL;
+        char name[RECORD_ARCHIVE_NAME_MAX], hex[DIGEST_HEX];
+        sqlite3_int64 index = sqlite3_column_int64(statement, COLUMN_INDEX);
         uint8_t id[DIGEST_BYTES];
         int r;
 
         r = take_id(statement, id);
         if (r < 0)
                 return r;
-        (void) snprintf(pruned, sizeof(pruned), "{\"pruned\":{\"index\":%lld,\"sha256\":\"%s\"}}",
-                        sqlite3_column_int64(statement, COLUMN_INDEX), digest_to_hex(id, hex));
-        printer_text(text, pruned);
+        printer_text(text, RECORD_PRUNED "{\"index\":");
+        printer_unsigned(text, (uint64_t) index);
+        printer_member(text, "sha256", digest_to_hex(id, hex));
+        printer_member(text, "archive", has_archive ? record_archive_name((uint64_t) index, name) : NULL);
+        printer_text(text, "}}");
         return text->error;
 }
 
@@ -350,8 +354,8 @@ int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd) {
         return 0;
 }
 
-int reader_rotation(Reader *reader, uint64_t first, uint64_t *ret) {
-        sqlite3_stmt *statement = reader_begin(reader, STORE_ROTATION);
+int reader_index_behind(Reader *reader, StoreStatement which, uint64_t first, uint64_t *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, which);
         uint64_t index = 0;
         int r;
 

@@ -130,6 +130,15 @@ static const char version_6[] =
  */
 static const char version_10[] = "DROP TABLE IF EXISTS held_newest; DROP TABLE IF EXISTS held_unfinished; DROP INDEX record_idx";
 
+/*
+ * Envelopes go into archives, and a record says which: so one that is gone otherwise shows. What was pruned before that is marked, by a key's ID that
+ * is empty: it was pruned in good faith, and no record says so.
+ */
+static const char version_11[] =
+                "CREATE INDEX archive ON entry (idx) WHERE type = '" RECORD_TYPE_ARCHIVE "';"
+                "UPDATE record SET keyid = '' WHERE coalesce(envelope, payload) IS NULL;"
+                "CREATE INDEX hole ON record (idx) WHERE " STORE_IS_HOLE ";";
+
 /* The nodes of leaf INDEX, which follow those of the one before. -ENOENT: there is no such leaf. */
 static int read_nodes(Store *store, sqlite3_stmt *hashes, uint64_t index, TreeHash nodes[static TREE_LEVELS]) {
         for (unsigned i = 0; i < tree_made_whole(index); i++) {
@@ -189,6 +198,7 @@ static const struct {
         { .before = "" },
         { .before = "" },
         { .before = version_10 },
+        { .before = version_11 },
 };
 
 static int raise_version(Store *store, size_t from) {
@@ -348,7 +358,8 @@ static int check_schema(Store *store, char **ret_wrong) {
 
         r = query_number(store,
                          "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view') OR (type = 'index' AND sql IS NOT NULL AND"
-                         " (name, tbl_name) NOT IN (VALUES ('record_idx', 'record'), ('witnessed', 'checkpoint'), ('rotation', 'entry')))",
+                         " (name, tbl_name) NOT IN (VALUES ('record_idx', 'record'), ('witnessed', 'checkpoint'), ('rotation', 'entry'),"
+                         " ('archive', 'entry'), ('hole', 'record')))",
                          &n);
         if (r < 0 || n == 0)
                 return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What of a store goes away in time: envelopes, and nothing that proves that they were there. */
+/* What of a store goes away in time: envelopes, once an archive has them, and nothing that proves that they were there. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,20 +9,70 @@
 
 #define DAY_USEC (UINT64_C(86400) * 1000000)
 
-int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_usec, uint64_t *ret_n, bool *ret_unknown) {
-        sqlite3_stmt *statement = store->statements[STORE_PRUNE];
+typedef struct Found {
+        uint64_t index; /* the first hole; UINT64_MAX: there is none */
+} Found;
+
+static int take_first(void *userdata, uint64_t index) {
+        ((Found *) userdata)->index = index;
+        return 1;
+}
+
+int store_holes(Store *store, uint64_t first, int (*each)(void *userdata, uint64_t index), void *userdata) {
+        sqlite3_stmt *statement = store->statements[STORE_HOLES];
+        int step, r = 0;
+
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
+        while (r == 0 && (step = sqlite3_step(statement)) != SQLITE_DONE)
+                r = step == SQLITE_ROW ? each(userdata, (uint64_t) sqlite3_column_int64(statement, 0)) : store_error(store, step) ?: -EIO;
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
+int store_is_hole(Store *store, uint64_t index, bool *ret) {
+        sqlite3_stmt *statement = store->statements[STORE_HOLE];
         int r;
 
-        *ret_unknown = false;
-        r = store_begin(store);
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) index);
+        r = sqlite3_step(statement);
+        if (r == SQLITE_ROW)
+                *ret = sqlite3_column_int64(statement, 0) > 0;
+        r = r == SQLITE_ROW ? 0 : store_error(store, r) ?: -EIO;
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
+int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret) {
+        sqlite3_stmt *statement = store->statements[STORE_DROPPABLE];
+        uint64_t end = first + RECORD_ARCHIVE_RECORDS;
+        Found hole = { UINT64_MAX };
+        RegionSet set = {};
+        int r;
+
+        r = store_holes(store, first, take_first, &hole);
         if (r < 0)
                 return r;
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
-        (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) last);
+        (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) end);
         (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) before_usec);
-        r = store_run(store, STORE_PRUNE);
-        *ret_n = (uint64_t) sqlite3_changes64(store->db);
-        return store_end(store, r, ret_unknown);
+        while (hole.index >= end && (r = sqlite3_step(statement)) == SQLITE_ROW)
+                region_set_add(&set, (unsigned) ((uint64_t) sqlite3_column_int64(statement, 0) - first));
+        r = hole.index < end ? 0 : store_error(store, r);
+        (void) sqlite3_reset(statement);
+        if (r == 0)
+                *ret = set;
+        return r;
+}
+
+int store_drop(Store *store, const Archive *archive) {
+        int r = 0;
+
+        for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS && r == 0; i++)
+                if (region_set_has(&archive->dropped, i)) {
+                        (void) sqlite3_bind_int64(store->statements[STORE_DROP], 1, (sqlite3_int64) (archive->first + i));
+                        r = store_run(store, STORE_DROP);
+                }
+        return r;
 }
 
 /* A sign of life: when it was by the clock, and by what counts from when the machine was started and nobody can set. */

@@ -34,11 +34,14 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_BEST_CHECKPOINT] = "SELECT size, note FROM checkpoint WHERE witnesses = ?1 AND size BETWEEN ?2 AND ?3"
                                   " ORDER BY size DESC LIMIT 1",
         /* What follows a change of keys is how the change is known. */
-        [STORE_PRUNE] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL"
-                        " WHERE idx >= ?1 AND idx < ?2 AND coalesce(envelope, payload) IS NOT NULL"
-                        " AND EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx AND e.finished < ?3 AND e.result != 'FAILED')"
-                        " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
-                        " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
+        [STORE_DROPPABLE] = "SELECT idx FROM record WHERE idx >= ?1 AND idx < ?2 AND coalesce(envelope, payload) IS NOT NULL"
+                            " AND EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx AND e.finished < ?3 AND e.result != 'FAILED' AND e.type IN"
+                            " ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_SUMMARY "', '" RECORD_TYPE_RUN_START "', '" RECORD_TYPE_HEARTBEAT "'))"
+                            " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
+                            " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx - 1 AND e.type = '" RECORD_TYPE_ROTATION "')",
+        [STORE_DROP] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL WHERE idx = ?1",
+        [STORE_HOLES] = "SELECT idx FROM record INDEXED BY hole WHERE idx >= ?1 AND " STORE_IS_HOLE " ORDER BY idx",
+        [STORE_HOLE] = "SELECT count(*) FROM record NOT INDEXED WHERE idx = ?1 AND " STORE_IS_HOLE,
         [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
         [STORE_SIZE] = "SELECT (SELECT coalesce(max(idx), -1) FROM record), (SELECT coalesce(max(idx), -1) FROM entry)",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
@@ -60,6 +63,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_NEXT_VERDICT] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type IN ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_SUMMARY "')"
                                " ORDER BY e.idx LIMIT 1",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
+        [STORE_ARCHIVE] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ARCHIVE "' AND idx >= ?1",
         [STORE_ALL_NEWEST] = "SELECT subject, plan, idx FROM newest ORDER BY subject, plan",
         [STORE_ALL_UNFINISHED] = "SELECT subject, run, idx FROM unfinished ORDER BY subject, run, idx",
         [STORE_NEXT_CHECKPOINT] = "SELECT size, note, witnesses FROM checkpoint WHERE size > ?1 ORDER BY size LIMIT 1",
@@ -230,6 +234,8 @@ static int append_row(Store *store, const StoreRow *row) {
                 r = insert_entry(store, row, subject);
         if (r == 0 && row->identity)
                 r = insert_identity(store, row->identity);
+        if (r == 0 && row->archive)
+                r = store_drop(store, row->archive);
         return r < 0 ? r : derive(store, row->entry, subject, row->places, row->has_regions);
 }
 

@@ -6,7 +6,7 @@
  *
  * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table `record` is the truth: the parts of each
  * envelope, which are its payload as it was signed, the signature and the key's ID. (What was written before version 6 of the tables has the
- * envelope's text instead; what was pruned has neither.) Beside it stand, written in the same transaction and rebuildable from it, what a record
+ * envelope's text instead; what was dropped has neither, nor a key's ID, which is empty where no archive has it.) Beside it stand, written in the same transaction and rebuildable from it, what a record
  * says about itself, with the nodes of the tree that its leaf makes whole (`entry`), which record is the newest of a part and plan (`newest`),
  * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are.
  */
@@ -17,11 +17,15 @@
 
 #include "daemon/record/keys/envelope.h"
 #include "daemon/record/record.h"
+#include "daemon/record/statement/archive.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/places.h"
 #include "daemon/record/tree/tree.h"
 
 #define STORE_BUSY_MSEC 10000 /* so long others may be at it */
+
+/* Of a row of `record`: it has no whole envelope, and no assayd that knew of no archives has pruned it. */
+#define STORE_IS_HOLE "envelope IS NULL AND (payload IS NULL OR signature IS NULL OR keyid IS NULL) AND keyid IS NOT ''"
 
 /* A statement of each text in store.c, prepared once. */
 typedef enum StoreStatement {
@@ -41,7 +45,10 @@ typedef enum StoreStatement {
         STORE_DELETE_CHECKPOINTS,
         STORE_NEWEST_CHECKPOINT,
         STORE_BEST_CHECKPOINT,
-        STORE_PRUNE,
+        STORE_DROPPABLE,
+        STORE_DROP,
+        STORE_HOLES,
+        STORE_HOLE,
         STORE_HEARTBEATS,
         STORE_SIZE,
         STORE_LAST,
@@ -60,6 +67,7 @@ typedef enum StoreStatement {
         STORE_NEXT_VERDICT,
         STORE_IDENTITY,
         STORE_ROTATION,
+        STORE_ARCHIVE,
         STORE_ALL_NEWEST,
         STORE_ALL_UNFINISHED,
         STORE_NEXT_CHECKPOINT,
@@ -111,6 +119,7 @@ typedef struct StoreRow {
         const TreeHash *nodes; /* that its leaf makes whole, the leaf first */
         unsigned n_nodes;
         bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */
+        const Archive *archive; /* what goes with it; NULL: nothing */
 } StoreRow;
 
 /* What stands behind a plan in `newest` for records that tell regions: no plan is called so. */
@@ -192,8 +201,20 @@ int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, cha
 /* Of those of FIRST … LAST records the newest among those that most witnesses have signed; -ENOENT. */
 int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
 
-/* Drops envelopes of records FIRST … LAST-1 that ended before BEFORE_USEC and that nothing refers to. *ret_unknown: as of store_append(). */
-int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_usec, uint64_t *ret_n, bool *ret_unknown);
+/*
+ * What of the records of an archive from FIRST on may go: those that ended before BEFORE_USEC and that nothing refers to, none that FAILED and none that
+ * tells of the log itself. It is none where some of these are gone already: what such an archive keeps it keeps for ever.
+ */
+int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret);
+/* Drops what ARCHIVE says, within the transaction that has its record. */
+int store_drop(Store *store, const Archive *archive);
+/*
+ * Calls EACH with all records at or behind FIRST, in their order, of which there is no whole envelope, until it returns what is not 0. Not with those that
+ * assayds have pruned that knew of no archives: they were marked when the tables became these.
+ */
+int store_holes(Store *store, uint64_t first, int (*each)(void *userdata, uint64_t index), void *userdata);
+/* The same of record INDEX by itself, whatever the index of them tells. */
+int store_is_hole(Store *store, uint64_t index, bool *ret);
 
 /*
  * Before which record the log has gone on for USEC, as its heartbeats tell: from one to the next is the time between them, at most a day, and in one

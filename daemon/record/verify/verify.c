@@ -314,6 +314,7 @@ const char *record_word(const RecordEntry *entry) {
                 { RECORD_TYPE_HEARTBEAT, "heartbeat"   },
                 { RECORD_TYPE_ROTATION,  "key changed" },
                 { RECORD_TYPE_DECISION,  "log continued" },
+                { RECORD_TYPE_ARCHIVE,   "archived"    },
         };
 
         assert(entry);

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is not here. Nobody who keeps a record back has to give it a name, so a hole is withheld unless a record that verified says which archive has
+ * what stood there. What an archive that was given has is taken like any other line.
+ */
+
+#include "daemon/record/audit/audit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/record/statement/archive.h"
+
+static AuditHoles *find_holes(const RecordAudit *audit, uint64_t index) {
+        uint64_t first = index - index % RECORD_ARCHIVE_RECORDS;
+
+        for (size_t a = 0, b = audit->n_holes; a < b;) {
+                size_t middle = a + (b - a) / 2;
+
+                if (audit->holes[middle].first == first)
+                        return &audit->holes[middle];
+                if (audit->holes[middle].first < first)
+                        a = middle + 1;
+                else
+                        b = middle;
+        }
+        return NULL;
+}
+
+/* Holes come in the order of their indices. */
+static AuditHoles *add_holes(RecordAudit *audit, uint64_t index) {
+        AuditHoles *holes = find_holes(audit, index);
+
+        if (holes)
+                return holes;
+        if (audit_grow((void **) &audit->holes, audit->n_holes, sizeof(*audit->holes)) < 0) {
+                audit->error = -ENOMEM;
+                return NULL;
+        }
+        holes = &audit->holes[audit->n_holes++];
+        *holes = (AuditHoles) { .first = index - index % RECORD_ARCHIVE_RECORDS };
+        return holes;
+}
+
+void audit_hole(RecordAudit *audit, uint64_t index) {
+        AuditHoles *holes = add_holes(audit, index);
+
+        if (holes)
+                region_set_add(&holes->records, (unsigned) (index - holes->first));
+        audit->unseen = index + 1;
+        audit->bundle.has_hole = true;
+        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+}
+
+int audit_fill(RecordAudit *audit) {
+        uint64_t index = audit->tree.size;
+        const char *line;
+        size_t n;
+        int r;
+
+        if (audit->is_filling || !audit->options.line)
+                return 0;
+        r = audit->options.line(audit->options.userdata, index, &line, &n);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        audit->is_filling = true;
+        r = record_audit_take(audit, line, n);
+        audit->is_filling = false;
+        audit->bundle.has_hole = true; /* an export had no entry of it */
+        return r < 0 ? r : audit->tree.size > index;
+}
+
+void audit_need(RecordAudit *audit, uint64_t index, uint64_t by) {
+        AuditHoles *holes = find_holes(audit, index);
+        RegionSet one;
+
+        if (!holes || !region_set_has(&holes->records, (unsigned) (index - holes->first)))
+                return;
+        one = region_set_range((unsigned) (index - holes->first), 1);
+        region_set_remove(&holes->records, &one);
+        audit->report.n_withheld++;
+        audit_find(audit, RECORD_AUDIT_WITHHELD, index, index, "not here, and it FAILED, as record %" PRIu64 " says: such a record leaves no log", by);
+}
+
+int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
+        uint64_t index = record->verified->entry.index;
+        char digest[RECORD_ID_HEX], name[RECORD_ARCHIVE_NAME_MAX];
+        AuditHoles *holes;
+        Archive archive;
+        RegionSet gone;
+        int r = -ENOENT;
+
+        if (strcmp(record->verified->entry.type, RECORD_TYPE_ARCHIVE) != 0 || strcmp(record->verified->origin, audit->report.origin) != 0)
+                return 0;
+        if (archive_parse(record->predicate, &archive) < 0)
+                return 0; /* which the judge has refused */
+        holes = find_holes(audit, archive.first);
+        if (holes) {
+                gone = holes->records;
+                region_set_keep(&gone, &archive.dropped);
+                region_set_remove(&holes->records, &gone);
+                audit->report.n_pruned += region_set_count(&gone);
+        }
+        if (audit->options.digest)
+                r = audit->options.digest(audit->options.userdata, archive.first, digest);
+        if (r == 0 && strcmp(digest, record->subject) != 0)
+                audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "%s is not the archive that it tells of: its SHA-256 is %s",
+                           record_archive_name(archive.first, name), digest);
+        return r == -ENOENT ? 0 : r;
+}
+
+static void tell(RecordAudit *audit, uint64_t first, uint64_t end) {
+        uint64_t n = end - first;
+
+        if (n == 0)
+                return;
+        audit->report.n_withheld += n;
+        audit_find(audit, RECORD_AUDIT_WITHHELD, first, end - 1, "not here, %" PRIu64 " in all, and no record says which archive has %s", n,
+                   n == 1 ? "it" : "them");
+}
+
+void audit_holes_tell(RecordAudit *audit) {
+        uint64_t first = 0, end = 0;
+
+        for (size_t k = 0; k < audit->n_holes; k++)
+                for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS; i++) {
+                        uint64_t index = audit->holes[k].first + i;
+
+                        if (!region_set_has(&audit->holes[k].records, i))
+                                continue;
+                        if (index != end) {
+                                tell(audit, first, end);
+                                first = index;
+                        }
+                        end = index + 1;
+                }
+        tell(audit, first, end);
+}

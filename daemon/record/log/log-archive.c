@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Archives: how a file becomes one, whose lines are durable before a record says so; and whether what the log has no more is in one that a record
+ * tells of.
+ */
+
+#include "daemon/record/log/archives.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "checks/whole-file.h"
+
+#define FILE_MAX     (RECORD_ARCHIVE_RECORDS * ((size_t) RECORD_ENVELOPE_MAX + 1))
+#define LINES_AT_ONCE 16 /* others read the log in between */
+
+/* ---- making one ---- */
+
+static int write_lines(RecordLog *log, uint64_t first, int fd) {
+        int r = 0;
+
+        for (uint64_t i = 0; i < RECORD_ARCHIVE_RECORDS && r >= 0; i += LINES_AT_ONCE)
+                r = reader_export(&log->reader, first + i, first + i + LINES_AT_ONCE, fd);
+        return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
+}
+
+/* What is there under that name was made before a death, of the same lines, or it is another log's. */
+static int name_it(int folder, const char *fresh, const char *name, const char *text, size_t n) {
+        _cleanup_free_ char *found = NULL;
+        size_t n_found = 0;
+        int r;
+
+        if (renameat2(folder, fresh, folder, name, RENAME_NOREPLACE) == 0)
+                return whole_file_settle(folder, name);
+        if (errno != EEXIST)
+                return -errno;
+        r = whole_file_read(folder, name, FILE_MAX, &found, &n_found);
+        if (r == -EFBIG || r == -EBADMSG || (r == 0 && (n_found != n || memcmp(found, text, n) != 0)))
+                r = -EEXIST;
+        (void) unlinkat(folder, fresh, 0);
+        return r < 0 ? r : whole_file_settle(folder, name);
+}
+
+/* The lines of ARCHIVE, durable under its name; its size and digest. */
+static int write_archive(RecordLog *log, int folder, Archive *archive, uint8_t ret_digest[static DIGEST_BYTES]) {
+        char name[RECORD_ARCHIVE_NAME_MAX], fresh[RECORD_ARCHIVE_NAME_MAX + sizeof(".new")];
+        _cleanup_free_ char *text = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        size_t n = 0;
+        int r;
+
+        (void) snprintf(fresh, sizeof(fresh), "%s.new", record_archive_name(archive->first, name));
+        (void) unlinkat(folder, fresh, 0); /* of a writer that died */
+        fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+        if (fd < 0)
+                return -errno;
+        r = write_lines(log, archive->first, fd);
+        if (r == 0)
+                r = whole_file_read(folder, fresh, FILE_MAX, &text, &n);
+        if (r == 0)
+                r = digest_sha256(text, n, ret_digest);
+        if (r == 0)
+                r = name_it(folder, fresh, name, text, n);
+        if (r < 0)
+                (void) unlinkat(folder, fresh, 0);
+        archive->size = n;
+        return r;
+}
+
+int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t before_usec, uint64_t *ret_n) {
+        Archive archive = { .first = first };
+        _cleanup_close_ int folder = -EBADF;
+        DraftGroup *group = NULL;
+        uint8_t digest[DIGEST_BYTES];
+        int r;
+
+        r = store_droppable(log->store, first, before_usec, &archive.dropped);
+        if (r < 0 || region_set_count(&archive.dropped) == 0)
+                return r;
+        folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        r = folder < 0 ? -errno : write_archive(log, folder, &archive, digest);
+        if (r == 0)
+                r = draft_archive(&log->station, &archive, digest, &group);
+        if (r < 0)
+                return r;
+        writer_write(log, group, group->n_drafts);
+        r = group->error;
+        if (r == 0)
+                *ret_n += region_set_count(&archive.dropped);
+        (void) draft_group_free(group);
+        return r;
+}
+
+/* ---- what is not here any more ---- */
+
+static int compare(const void *a, const void *b) {
+        const Archive *x = a, *y = b;
+
+        return (x->first > y->first) - (x->first < y->first);
+}
+
+static int lacks(uint64_t index, char **ret_wrong) {
+        return asprintf(ret_wrong, "record %" PRIu64 " has no envelope, and no record says which archive has it: put the newest backup back", index) < 0 ?
+                               -ENOMEM : -EBADMSG;
+}
+
+static int add_archive(RecordLog *log, Reader *reader, uint64_t index, Archives *archives, char **ret_wrong) {
+        _cleanup_(log_record_done) LogRecord record = {};
+        Archive *items;
+        int r;
+
+        r = log_check_record(log, reader, index, &record, ret_wrong);
+        if (r < 0)
+                return r == -ENODATA ? lacks(index, ret_wrong) : r;
+        items = reallocarray(archives->items, archives->n + 1, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        archives->items = items;
+        if (strcmp(record.verified.entry.type, RECORD_TYPE_ARCHIVE) == 0 && !record.is_unruled &&
+            archive_parse(json_object_get(record.statement, "predicate"), &items[archives->n]) == 0)
+                archives->n++;
+        return 0;
+}
+
+int archives_read(RecordLog *log, Reader *reader, Archives *ret, char **ret_wrong) {
+        Archives archives = {};
+        uint64_t index = 0;
+        int r;
+
+        while ((r = reader_index_behind(reader, STORE_ARCHIVE, index, &index)) == 0) {
+                r = add_archive(log, reader, index++, &archives, ret_wrong);
+                if (r < 0)
+                        break;
+        }
+        if (r < 0 && r != -ENOENT) {
+                archives_done(&archives);
+                return r;
+        }
+        if (archives.n > 0)
+                qsort(archives.items, archives.n, sizeof(Archive), compare);
+        *ret = archives;
+        return 0;
+}
+
+void archives_done(Archives *archives) {
+        free(archives->items);
+        *archives = (Archives) {};
+}
+
+bool archives_have(const Archives *archives, uint64_t index) {
+        const Archive wanted = { .first = index - index % RECORD_ARCHIVE_RECORDS };
+        const Archive *found = archives->n == 0 ? NULL : bsearch(&wanted, archives->items, archives->n, sizeof(Archive), compare);
+
+        return found && region_set_has(&found->dropped, (unsigned) (index - found->first));
+}
+
+typedef struct Covering {
+        const Archives *archives;
+        uint64_t hole;
+} Covering;
+
+static int check_hole(void *userdata, uint64_t index) {
+        Covering *covering = userdata;
+
+        covering->hole = index;
+        return !archives_have(covering->archives, index);
+}
+
+int log_check_holes(RecordLog *log, Reader *reader, char **ret_wrong) {
+        _cleanup_(archives_done) Archives archives = {};
+        Covering covering = { &archives, UINT64_MAX };
+        int r;
+
+        r = archives_read(log, reader, &archives, ret_wrong);
+        if (r == 0)
+                r = store_holes(reader->store, 0, check_hole, &covering);
+        return r == 1 ? lacks(covering.hole, ret_wrong) : r;
+}
