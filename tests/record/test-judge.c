@@ -10,7 +10,7 @@
 
 typedef struct Case {
         const char *reason; /* part of it; of a good record the line it comes down to */
-        const char *changes[16];
+        const char *changes[24];
 } Case;
 
 static void expect_all(const char *payload, const Case *cases, size_t n, RecordTrust trust) {
@@ -34,6 +34,11 @@ static void expect_all(const char *payload, const Case *cases, size_t n, RecordT
 #define TRN9                                                                                                 \
         "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"", "subject.0.digest.sha256",                              \
                 "\"4e8b24af9c60da6e8696144a2cee31a16356a819d27c88e26ad738a5c005b0b2\""
+#define WARNED_SYSTOLIC                                                                                      \
+        P "steps.1.result", "\"WARNED\"", P "result", "\"WARNED\"", P "warnedTests.0", "\"systolic\"", P "passedTests.1", NULL
+#define OPEN_SYSTOLIC                                                                                        \
+        P "steps.1.result", "\"INCONCLUSIVE\"", P "steps.1.status", "\"ERROR\"", P "steps.1.reason", "\"protocol\"", P "result", "\"INCONCLUSIVE\"",   \
+                P "untestedTests.0", "{\"name\":\"systolic\",\"reason\":\"protocol\"}", P "passedTests.1", NULL
 #define EFA_UNTESTED                                                                                         \
         P "passedTests", "[\"hbm\",\"systolic\",\"neuronlink\",\"rounding\",\"sparsity\"]",                  \
                 P "untestedTests", "[{\"name\":\"efa\",\"reason\":\"budget\"}]"
@@ -111,6 +116,10 @@ static void test_a_passed_record_that_contradicts_itself_is_refused(void **state
                 { "predicate.run.servers", { P "run.servers", "[\"\"]" } },
                 { "predicate.run.servers", { P "run.servers", "[1]" } },
                 { "predicate.run.servers", { P "run.servers", "null" } },
+                /* What so many outputs mean, the record cannot make less of. */
+                { "systolic: called WARNED in the face of its own evidence",
+                  { P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249", P "steps.1.measurements.0.result", "\"FAILED\"",
+                    WARNED_SYSTOLIC } },
                 { "us0-2 is a server", { P "location.path", "\"us0-2\"" } },
                 { "previous record is missing", { P "previous", NULL } },
                 { "previous record is named in the first", { P "log.index", "0" } },
@@ -156,6 +165,12 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
                 { "us0-2/chip0 h?m??: failed",
                   { P "steps.0.name", "\"h\\u001bm\\u0085\"", P "steps.0.result", "\"FAILED\"", P "result", "\"FAILED\"",
                     P "failedTests.0", "\"h\\u001bm\\u0085\"", P "passedTests.0", NULL } },
+                { "us0-2/chip0: not tested: systolic (what came back was not what was agreed)",
+                  { P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249", P "steps.1.measurements.0.result", "\"FAILED\"",
+                    OPEN_SYSTOLIC } },
+                { "us0-2/chip0 systolic: warned", /* by another limit than the check's */
+                  { P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249", P "steps.1.measurements.0.limits.0.value", "248",
+                    P "steps.1.measurements.0.result", "\"FAILED\"", WARNED_SYSTOLIC } },
                 { "us0-2/chip0: 6 tests passed", { P "run.startedOn", "\"2026-11-22T09:14:09.500Z\"" } }, /* a clock was set back meanwhile */
                 { "us0-2/chip0: 6 tests passed", { "subject.0.uri", "\"urn:example:0123456789abc001\"" } }, /* of another issuer, who has documents of his own */
                 { "us0-2/chip0: 6 tests passed", { P "more", "{\"later\":1}", P "steps.0.more", "1" } },

@@ -142,7 +142,7 @@ bool draft_check_scan(const RecordScan *scan, Judgement *ret) {
         if (scan->n_chips > CHIPS_MAX || scan->n_chips_of_server > CHIPS_MAX)
                 return judge_wrong(ret, "the server has too many chips");
         for (size_t i = 0; i < scan->n_steps; i++) /* a roll-up does not tell how they ended */
-                if (!judge_step(&scan->steps[i], ret))
+                if (!judge_step(&scan->steps[i], true, ret))
                         return false;
         for (size_t i = 0; i < scan->n_chips; i++)
                 if (!check_chip(&scan->chips[i], ret))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "checks/measurements.h"
 #include "daemon/record/statement/statement.h"
 
 bool judge_wrong(Judgement *judgement, const char *format, ...) {
@@ -31,13 +32,24 @@ static Severity severity_of(const RecordDiagnosis *diagnosis) {
         return entry && entry->severity > diagnosis->severity ? entry->severity : diagnosis->severity;
 }
 
-/* Raises *evidence. A value that is none is within no limit. */
-static void raise_by(const RecordStep *step, Verdict *evidence) {
+/*
+ * What a value beyond its limit makes of STEP is not for the record to say either, where the limit is one that the check gives it. A step that could not judge
+ * has left open what its values come to.
+ */
+static Severity severity_beyond(const RecordStep *step, const RecordMeasurement *measurement) {
+        const MeasurementRow *row = step->check && verdict_is_judged(step->verdict) ? measurement_find(step->check, measurement->name) : NULL;
+        bool is_its_limit = row && measurement_is_printable(measurement) && !measurement_wrong(row, measurement->unit, measurement->limit_type, measurement->limit);
+
+        return is_its_limit ? row->beyond : SEVERITY_WARN;
+}
+
+/* Raises *evidence. A value that is none is within no limit. A server's step is told without its verdict: its values alone fail no server. */
+static void raise_by(const RecordStep *step, bool is_own, Verdict *evidence) {
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const RecordMeasurement *measurement = &step->measurements[i];
 
                 if (!limit_holds(measurement->limit_type, measurement->value, measurement->limit))
-                        verdict_raise(evidence, SEVERITY_WARN);
+                        verdict_raise(evidence, is_own ? SEVERITY_WARN : severity_beyond(step, measurement));
         }
         for (size_t i = 0; i < step->n_diagnoses; i++)
                 verdict_raise(evidence, severity_of(&step->diagnoses[i]));
@@ -55,7 +67,7 @@ static bool stands(Verdict verdict, Verdict evidence) {
         return verdict == VERDICT_FAILED || evidence == VERDICT_PASSED || (evidence == VERDICT_WARNED && verdict != VERDICT_PASSED);
 }
 
-bool judge_step(const RecordStep *step, Judgement *ret) {
+bool judge_step(const RecordStep *step, bool is_own, Judgement *ret) {
         bool is_open = !verdict_is_judged(step->verdict), is_clear = step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED;
         const char *result = health_step_result(step->verdict);
         Verdict evidence = VERDICT_PASSED;
@@ -67,7 +79,7 @@ bool judge_step(const RecordStep *step, Judgement *ret) {
                 return judge_wrong(ret, "%.40s: %.40s is no reason for %s", step->name, reason_to_string(step->reason), health_step_status(step->verdict));
         if (!judge_diagnoses(step, ret))
                 return false;
-        raise_by(step, &evidence);
+        raise_by(step, is_own, &evidence);
         if (!stands(step->verdict, evidence))
                 return judge_wrong(ret, "%.40s: called %s in the face of its own evidence", step->name, result);
         if (is_clear && step->regions && *step->regions->failed)
@@ -86,7 +98,7 @@ static bool judge_steps(const RecordHealth *chip, Fold *fold, Judgement *ret) {
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(chip->steps[k].name, step->name) == 0)
                                 return judge_wrong(ret, "two steps are called %.60s", step->name);
-                if (!judge_step(step, ret))
+                if (!judge_step(step, false, ret))
                         return false;
                 fold_step(fold, step->verdict, step->required);
         }
@@ -164,7 +176,7 @@ Result judge_own(const RecordScan *scan) {
         Verdict own = VERDICT_PASSED;
 
         for (size_t i = 0; i < scan->n_steps; i++)
-                raise_by(&scan->steps[i], &own);
+                raise_by(&scan->steps[i], true, &own);
         return results[own];
 }
 

@@ -29,8 +29,8 @@ bool judge_run(const RecordRun *run, Judgement *ret);
 bool judge_chip(const RecordHealth *chip, Judgement *ret);
 /* The roll-up of SCAN, of whose chips it tells where they sit and how they stand: see judge_chip() for the rest of them. */
 bool judge_server(const RecordScan *scan, Judgement *ret);
-/* One step, by its own evidence. */
-bool judge_step(const RecordStep *step, Judgement *ret);
+/* One step, of a chip or a server's own, by its evidence. */
+bool judge_step(const RecordStep *step, bool is_own, Judgement *ret);
 
 /* The best that can be said of the server in the face of what it has that lies in none of its chips. */
 Result judge_own(const RecordScan *scan);
