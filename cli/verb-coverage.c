@@ -233,7 +233,7 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
                 return complain(trust == RECORD_VERIFIED ? STATUS_REFUSED : call_trust_status(trust),
                                 "%s: record %" PRIu64 " does not verify", name, record);
 
-        statement = json_loadb(verified.payload, verified.n_payload, JSON_REJECT_DUPLICATES, NULL);
+        (void) record_statement_read(verified.payload, verified.n_payload, &statement);
         (void) location_format(&verified.entry.subject, where);
         listing->bus = bus;
         listing->keyring = keyring;

@@ -65,6 +65,17 @@ static void print_text(const char *key, const char *value) {
         json_decref(text);
 }
 
+/* Spelled out, as whoever reads records has it from every version; --payload prints the signed bytes. */
+static void print_statement(const RecordVerified *verified) {
+        json_t *statement = NULL;
+
+        if (record_statement_read(verified->payload, verified->n_payload, &statement) == 0) {
+                fputs(", \"statement\": ", stdout);
+                (void) json_dumpf(statement, stdout, JSON_COMPACT);
+        }
+        json_decref(statement);
+}
+
 static void print_json(const char *name, RecordTrust trust, const RecordVerified *verified) {
         char when[32];
 
@@ -82,7 +93,7 @@ static void print_json(const char *name, RecordTrust trust, const RecordVerified
                 }
                 if (verified->witnessed_usec > 0)
                         print_text("witnessedOn", time_text(verified->witnessed_usec, when));
-                printf(", \"statement\": %s", verified->payload);
+                print_statement(verified);
         } else
                 print_text("reason", verified->reason);
         puts("}");

@@ -113,7 +113,7 @@ int view_new(const char *payload, size_t n, View **ret) {
         if (!view)
                 return -ENOMEM;
 
-        view->statement = json_loadb(payload, n, JSON_REJECT_DUPLICATES, NULL);
+        (void) record_statement_read(payload, n, &view->statement);
         predicate = json_object_get(view->statement, "predicate");
         if (!predicate)
                 return -EBADMSG;
@@ -167,7 +167,7 @@ void view_set_server(View *view, const View *server) {
 }
 
 bool view_is_health(const View *view) {
-        return strcmp(view->type, RECORD_TYPE_HEALTH) == 0;
+        return record_type_is_health(view->type);
 }
 
 static const char *place_below(const View *view, const char *where) {

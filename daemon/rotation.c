@@ -11,11 +11,14 @@
 /* ---- from a record ---- */
 
 int rotation_read(const char *payload, size_t n, const char *step, RecordKnownRegions **ret) {
-        json_auto_t *statement = json_loadb(payload, n, 0, NULL);
+        json_auto_t *statement = NULL;
+        int r;
 
+        r = record_statement_read(payload, n, &statement);
+        if (r < 0)
+                return r == -EBADMSG ? -ENOENT : r;
         for (size_t i = 0;; i++) {
                 _cleanup_free_ RecordKnownRegions *known = NULL;
-                int r;
 
                 r = record_regions_read(statement, i, &known);
                 if (r < 0)

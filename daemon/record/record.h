@@ -34,6 +34,7 @@
 #define RECORD_PRUNED         "{\"pruned\":" /* how the line begins that stands in an export for an envelope that was pruned */
 #define RECORD_PAYLOAD_TYPE   "application/vnd.in-toto+json"
 #define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
+#define RECORD_TYPE_HEALTH_V2 "urn:assay:attestation:health:v2" /* what is written; see record_statement_read() */
 #define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"
 #define RECORD_TYPE_RUN_START "urn:assay:attestation:run-start:v1"
 #define RECORD_TYPE_HEARTBEAT "urn:assay:attestation:heartbeat:v1"
@@ -242,8 +243,7 @@ typedef struct RecordEntry {
         uint64_t finished_usec; /* or when it was made */
 } RecordEntry;
 
-/* Whether it says how a part stands; others tell of runs and of the log itself. */
-bool record_is_verdict(const RecordEntry *entry);
+bool record_is_verdict(const RecordEntry *entry); /* whether it says how a part stands; others tell of runs and of the log itself */
 /* What it is in a word or two: PASSED …, "run started", "heartbeat". */
 const char *record_word(const RecordEntry *entry);
 
@@ -566,3 +566,4 @@ int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]);
 #include "daemon/record/record-regions.h"
 #include "daemon/record/record-scrub.h"
 #include "daemon/record/record-stand.h"
+#include "daemon/record/record-statement.h"

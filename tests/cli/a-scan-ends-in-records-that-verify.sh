@@ -88,11 +88,19 @@ expect 1 "verify a failed record" assayctl verify 2
 expect 0 "verify a passed record" assayctl verify 3
 digest_of() { sha256sum "$@" | cut -d ' ' -f 1; }
 limits=$(assayctl --json plans quick | jq -rj .limits | digest_of)
-expect 1 "what it was judged by and with" assayctl verify 2 --payload
+expect 1 "what a chip was judged by" assayctl verify 2 --payload
+query ".predicate | .configuration == [{name: \"quick\", digest: {sha256: \"$(digest_of "$stage/plans/quick.yaml")\"}}]"
+query '.predicate | .environment[0].version != "" and .environment[0].build == "0x1b7" and .host.uri != "" and .location.tray == "tray 0"'
+query '.predicateType == "urn:assay:attestation:health:v2" and (.predicate.steps.rounding | .ms[0] <= .ms[1])'
+jq -c . "$out" >"$stage/second"
+expect 1 "and spelled out as version 1 had it" assayctl --json verify 2
+jq -e --slurpfile second "$stage/second" '.statement.predicate | .result == $second[0].predicate.result and .failedTests == ["rounding"] and
+        (.steps[0].measurements[] | select(.name == "rounding_conversions_compared") | .isCoverage)' "$out" >/dev/null || bad "not the same"
+expect 1 "with what, and what it stood in" assayctl verify 18 --payload
 query ".predicate | .configuration == [{name: \"quick\", digest: {sha256: \"$(digest_of "$stage/plans/quick.yaml")\"}},
                                       {name: \"quick/limits\", digest: {sha256: \"$limits\"}}] and
        .producer.scanner.digest.sha256 == \"$(digest_of "$1/daemon/assayd")\" and .run.worker.digest.sha256 == \"$(digest_of "$1/checks/assay-run")\""
-query '.predicate | .environment[0].version != "" and .environment[0].build == "0x1b7" and .host.uri != "" and .location.tray == "tray 0"'
+query '.predicate.producer | ((.scanner | has("commit") | not) or (.scanner.commit | length) >= 7) and .kernel == "'"$(uname -r)"'"'
 run=$(jq -r '.predicate.run.id' "$out")
 query ".predicate.evidence[0].annotations.size == $(zstd -dc "$stage/evidence/$run.ocp.jsonl.zst" | wc -c) and
        .predicate.evidence[0].digest.sha256 == \"$(zstd -dc "$stage/evidence/$run.ocp.jsonl.zst" | digest_of)\""

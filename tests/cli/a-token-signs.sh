@@ -99,7 +99,7 @@ expect 0 "of which one passed" assayctl export "$verdict" --output "$stage/recor
 expect 0 "by the key that anybody may have" assayctl keys show "$uri"
 cp "$out" "$stage/token.pub.pem"
 expect 0 "whose signature openssl verifies" tests/record/verify-by-hand "$stage/record.json" "$stage/token.pub.pem"
-has "type    urn:assay:attestation:health:v1"
+has "type    urn:assay:attestation:health:v2"
 has "result  PASSED"
 jq -c ".payload = (.payload | @base64d | sub(\"PASSED\"; \"FAILED\") | @base64)" "$stage/record.json" >"$stage/edited.json"
 expect 1 "and that of no other" tests/record/verify-by-hand "$stage/edited.json" "$stage/token.pub.pem"

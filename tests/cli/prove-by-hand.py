@@ -149,7 +149,7 @@ for index in (0, 1, INDEX):
     write(f"{index}.json", records[index])
     write(f"{index}.proof", proof(index, leaves, both))
 # The same place in the same log signed a second time.
-twin = base64.b64decode(records[INDEX]["payload"]).replace(b'"seed":7,', b'"seed":8,', 1)
+twin = base64.b64decode(records[INDEX]["payload"]).replace(b'[512,', b'[513,', 1)
 write("twin.json", signed_by_record_key(twin))
 # Earlier assayds signed this beside it.
 told = json.loads(base64.b64decode(records[INDEX]["payload"]))

@@ -59,7 +59,7 @@ has "another scan has this server"
 has "wait, then scan"
 ! grep -Eq 'FAILED|drain' "$out" || bad "a sound chip failed, or has a job"
 expect 0 "the records tell it from work" assayctl export "$(assayctl verdict trn-0/chip15 --json | jq .record)" 1
-[ "$(jq -r .payload "$out" | base64 -d | jq -c '[.predicate.untestedTests[].reason] | unique')" = '["claimed"]' ] || bad "otherwise"
+[ "$(jq -r .payload "$out" | base64 -d | jq -c '[.predicate.steps[] | select(.status) | .reason] | unique')" = '["claimed"]' ] || bad "otherwise"
 expect 2 "nobody knows, and that is what is told" assayctl gate trn-0
 has "another scan has this server"
 kill -CONT "$held"

@@ -56,7 +56,7 @@ stage_daemon trn-0
 expect 0 "… after a restart, too" assayctl targets
 grep -Eq '^trn-0 +Trn2 +unreachable +FAILED$' "$out" || bad "otherwise"
 expect 0 "the records give a reason of its own" assayctl export "$(assayctl verdict trn-0/chip15 --json | jq .record)" 1
-[ "$(jq -r .payload "$out" | base64 -d | jq -c '[.predicate.untestedTests[].reason] | unique')" = '["device-unreachable"]' ] || bad "otherwise"
+[ "$(jq -r .payload "$out" | base64 -d | jq -c '[.predicate.steps[] | select(.status) | .reason] | unique')" = '["device-unreachable"]' ] || bad "otherwise"
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
 expect 1 "when it is back it is scanned" assayctl scan trn-0 --plan quick
 expect 0 "and listed" assayctl targets

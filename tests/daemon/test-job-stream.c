@@ -198,7 +198,6 @@ static void test_the_digest_in_the_record_is_that_of_the_evidence(void **state) 
         FILE *copy;
         Scan *scan;
 
-        assert_int_equal(location_append(&where, LOCATION_CHIP, 0), 0);
         assert_int_equal(trial_new("[{device: sim:half-line, servers: [us0-0]}]", LIMITS, &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
         assert_true(trial_wait(&trial, scan, 60));

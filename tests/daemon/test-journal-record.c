@@ -83,7 +83,7 @@ static void test_a_failed_chip_is_told_in_fields(void **state) {
         assert_field(&message, "ASSAY_SCAN", "7");
         assert_field(&message, "ASSAY_RECORD", "4");
         assert_field(&message, "ASSAY_RECORD_ID", entries[1 + SERVER_BAD].id);
-        assert_field(&message, "ASSAY_TYPE", "urn:assay:attestation:health:v1");
+        assert_field(&message, "ASSAY_TYPE", RECORD_TYPE_HEALTH_V2);
         assert_field(&message, "ASSAY_TARGET", "us0-2/chip3");
         assert_field(&message, "ASSAY_RESULT", "FAILED");
         assert_field(&message, "ASSAY_PLAN", "preflight");

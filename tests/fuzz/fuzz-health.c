@@ -8,29 +8,54 @@
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
+#include "daemon/record/statement/health-v2.h"
 #include "daemon/record/statement/reason.h"
 #include "daemon/record/statement/schema.h"
 #include "daemon/record/statement/statement-judge.h"
+#include "daemon/record/statement/statement-read.h"
 #include "daemon/record/statement/statement.h"
 #include "tests/fuzz/known-key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A reason that is missing, or of a later assayd, cannot be printed. */
-static bool has_reasons(const RecordHealth *chip) {
-        for (size_t i = 0; i < chip->n_steps; i++)
-                if (!reason_fits(chip->steps[i].reason, chip->steps[i].verdict))
+static bool is_name(const char *name) {
+        return *name && strlen(name) < 128 && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")] == '\0';
+}
+
+static bool can_print_step(const RecordHealth *chip, size_t index) {
+        const RecordStep *step = &chip->steps[index];
+
+        for (size_t i = 0; i < index; i++)
+                if (strcmp(chip->steps[i].name, step->name) == 0)
                         return false;
-        return result_to_string(chip->result) != NULL;
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (!is_name(step->measurements[i].name) || !location_contains(&chip->subject.where, &step->measurements[i].where))
+                        return false;
+        return is_name(step->name) && is_name(step->check) && reason_fits(step->reason, step->verdict);
+}
+
+/* A reason that is missing, or of a later assayd, cannot be printed, nor can what has no name or two. */
+static bool can_print(const RecordHealth *chip) {
+        char path[LOCATION_STRING_MAX];
+        Location where;
+
+        for (size_t i = 0; i < chip->n_steps; i++)
+                if (!can_print_step(chip, i))
+                        return false;
+        for (size_t i = 0; i < chip->n_promises; i++)
+                for (size_t k = 0; k <= i; k++)
+                        if (k < i ? strcmp(chip->promises[k].measurement, chip->promises[i].measurement) == 0 : !is_name(chip->promises[i].measurement))
+                                return false;
+        return location_parse(location_format(&chip->subject.where, path), &where, NULL, NULL) >= 0 && result_to_string(chip->result) != NULL;
 }
 
 static void print(Printer *text, const RecordHealth *chip) {
         char path[LOCATION_STRING_MAX];
 
-        printer_text(text, "{\"predicate\":{\"location\":{");
+        printer_text(text, "{\"predicateType\":\"" RECORD_TYPE_HEALTH_V2 "\",\"predicate\":{\"location\":{");
         printer_member(text, "path", location_format(&chip->subject.where, path));
         printer_text(text, "},");
-        print_health(text, chip);
+        health_v2_print(text, &(RecordRun) {}, chip);
         printer_text(text, "}}");
 }
 
@@ -38,14 +63,18 @@ static void try_again(const RecordHealth *chip) {
         _cleanup_printer_ Printer text = {}, again = {};
         _cleanup_json_ json_t *statement = NULL;
         _cleanup_health_ Health health = {};
+        char misfit[STATEMENT_WRONG];
         Judgement wrong;
 
+        if (!can_print(chip))
+                return;
         print(&text, chip);
-        if (text.error < 0 || !has_reasons(chip))
+        if (text.error < 0)
                 return;
         statement = json_loadb(text.text, text.n, JSON_REJECT_DUPLICATES, NULL);
         HOLDS(statement);
-        HOLDS(health_read(statement, RECORD_TYPE_HEALTH, &health) == 0 && !health.wrong.wrong[0] && health_agrees(&health, &wrong));
+        HOLDS(statement_spell_out(&statement, misfit) == 0);
+        HOLDS(health_read(statement, RECORD_TYPE_HEALTH_V2, &health) == 0 && !health.wrong.wrong[0] && health_agrees(&health, &wrong));
         HOLDS(judge_chip(chip, &wrong) == judge_chip(&health.chip, &wrong));
         print(&again, &health.chip);
         HOLDS(again.n == text.n && memcmp(again.text, text.text, text.n) == 0);
@@ -71,9 +100,15 @@ static void try_type(json_t *statement, const char *type) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         _cleanup_json_ json_t *statement = NULL;
+        char misfit[STATEMENT_WRONG] = "";
         const char *wrong;
 
         if (json_read((const char *) data, size, &statement, &wrong) == 0) {
+                if (statement_spell_out(&statement, misfit) < 0) {
+                        HOLDS(misfit[0]);
+                        return 0;
+                }
+                try_type(statement, RECORD_TYPE_HEALTH_V2);
                 try_type(statement, RECORD_TYPE_HEALTH);
                 try_type(statement, RECORD_TYPE_SUMMARY);
         }

@@ -22,7 +22,7 @@ mkdir "$work/elsewhere"
 "$1" "$work/elsewhere" "$2"
 
 verify() { # KEY RECORD IDENTITY [TYPE]
-        cosign verify-blob-attestation --key "$1" --signature "$2" --type "${4:-urn:assay:attestation:health:v1}" --insecure-ignore-tlog=true "$3"
+        cosign verify-blob-attestation --key "$1" --signature "$2" --type "${4:-urn:assay:attestation:health:v2}" --insecure-ignore-tlog=true "$3"
 }
 test_result=https://in-toto.io/attestation/test-result/v0.1
 verify "$work/record.key.pub" "$work/record.json" "$work/identity.txt"

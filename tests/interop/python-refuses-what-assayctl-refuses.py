@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+import verdicts
 import verify  # noqa: E402  says what is missing, and skips
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
@@ -187,8 +188,8 @@ def envelopes(bench):
             ("base64 with bits that say nothing", REFUSED, members(line, signatures=[{**signature, "sig": hidden}])), ("half of it", REFUSED, line[:len(line) // 2]),
             ("a payload that is a number", REFUSED, members(line, payload=5)), ("no signatures", REFUSED, members(line, signatures=None)), ("a list", REFUSED, b"[" + line + b"]")):
         bench.record(what, expected, changed)
-    for what, old, new in (("a member twice", b'"index":4', b'"index":4,"index":4'), ("a number that is none", b'"value":512', b'"value":NaN'),
-                           ("a number beyond all numbers", b'"value":512', b'"value":5e999'), ("half of UTF-8", b"stuck", b"\xc3stuck"),
+    for what, old, new in (("a member twice", b'"index":4', b'"index":4,"index":4'), ("a number that is none", b'[512,"', b'[NaN,"'),
+                           ("a number beyond all numbers", b'[512,"', b'[5e999,"'), ("half of UTF-8", b"stuck", b"\xc3stuck"),
                            ("text behind it", b"]}}", b"]}}x")):
         assert old in payload
         bench.record(f"{what}, well signed", REFUSED, bench.record_key.envelope(payload.replace(old, new)))
@@ -270,9 +271,64 @@ CONTRADICTIONS = [
 ]
 
 
+# The same of what version 2 has in another form.
+CONTRADICTIONS_V2 = [
+    ("nothing changed in version 2", INDEX, "", put(), FAILED),
+    ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
+    ("a sound chip called FAILED", 5, "", put(result="FAILED"), REFUSED),
+    ("a sound chip with a status", 5, "", put(status="COMPLETE"), REFUSED),
+    ("a failed step called PASSED", INDEX, "steps.systolic", put(result="PASSED"), REFUSED),
+    ("a failed step that was skipped", INDEX, "steps.systolic", put(status="SKIP", result="INCONCLUSIVE", reason="occupied"), REFUSED),
+    ("another value", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [1, "<=", 0]}), REFUSED),
+    ("another value of one of two parts", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [[0, 1], "<=", 0, {"at": ["hbm0-1"]}]}), REFUSED),
+    ("values of parts within their limit", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [[0, 1], "<=", 1, {"at": ["hbm0-1"]}]}), HOLDS),
+    ("one entry of two beyond its limit", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": {"each": [0, [2, "<=", 1]]}}), REFUSED),
+    ("more values than parts", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [[0, 0, 0], "<=", 0, {"at": ["hbm0-1"]}]}), REFUSED),
+    ("a range that goes back", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [0, "<=", 0, {"at": ["hbm3-1"]}]}), REFUSED),
+    ("a range beyond all parts", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [0, "<=", 0, {"at": ["hbm0-999999"]}]}), REFUSED),
+    ("a relation that is none", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": [0, "<", 1]}), REFUSED),
+    ("a value that is text", 5, "steps.hbm.measured", put(**{"/mismatched_outputs": "0"}), REFUSED),
+    ("a promise that was not kept", 5, "steps.sparsity.measured", put(**{"/hbm-bytes-tested": [1, "of", 2]}), REFUSED),
+    ("a promise that is told twice", 5, "", put(coverage={"hbm-bytes-tested": [1, 1]}), REFUSED),
+    ("less covered than counted, and called so", 5, "", put(coverage={"hbm-bytes-tested": [1, 103079215104]}, result="INCONCLUSIVE"), CANNOT_TELL),
+    ("more covered than counted", 5, "", put(coverage={"more": [2, 1]}), REFUSED),
+    ("a step that ended before it began", 5, "steps.hbm", put(ms=[2, 1]), REFUSED),
+    ("a step that outlived its run", 5, "steps.hbm", put(ms=[2, 10 ** 9]), REFUSED),
+    ("a step that never ended", 5, "steps.hbm", put(status="ERROR"), REFUSED),
+    ("a step that has no result", 5, "steps.hbm", drop("result"), REFUSED),
+    ("no step at all", 5, "", put(steps={}), REFUSED),
+    ("a step without a name", 5, "steps", put(**{"": {"result": "PASSED"}}), REFUSED),
+    ("regions that failed in a passed step", 1, "steps.hbm.regions", put(failed="3"), REFUSED),
+    ("a member that must be there", 5, "", drop("configuration"), REFUSED),
+    ("a member that nobody knows", 5, "", put(more={"some": "thing"}), HOLDS),
+]
+
+
+def as_v1(statement):
+    """As assayd wrote it when there was version 1 alone; of anything but a chip it stays."""
+    if not statement["predicateType"].endswith("health:v2"):
+        return statement
+    predicate, plain = statement["predicate"], verdicts.plain_chip_v2(statement["predicate"])
+    statement["predicateType"] = statement["predicateType"].replace("v2", "v1")
+    predicate["producer"]["scanner"] = {"name": "assayd", "uri": "pkg:generic/assayd@0.1.0"}
+    predicate["run"]["clock"] = {"source": "none", "synchronized": False}
+    predicate["host"] |= {"name": "server", "digest": {"sha256": "ffc716206b799058c6bb3179e0b55289326b25df7364c165a4d929fd2763d0db"}}
+    lists = {f"{word.lower()}Tests": plain["lists"][word] for word in ("PASSED", "WARNED", "FAILED")}
+    for number, step in enumerate(plain["steps"]):
+        step["id"] = str(number)
+        for measurement in step["measurements"]:
+            measurement["unit"] = "1"
+            if measurement["limits"]:
+                measurement["result"] = "PASSED" if all(verdicts.within(limit, measurement["value"]) for limit in measurement["limits"]) else "FAILED"
+    predicate.update(status="COMPLETE", steps=plain["steps"], coverage=plain["promises"], **lists)
+    return statement
+
+
 def contradictions(bench):
-    for what, index, path, change, expected in CONTRADICTIONS:
+    for what, index, path, change, expected in CONTRADICTIONS + CONTRADICTIONS_V2:
         statement = statement_of(bench.lines[index])
+        if (what, index, path, change, expected) not in CONTRADICTIONS_V2:
+            statement = as_v1(statement)
         place = statement if path.startswith("...") else statement["predicate"]
         for part in filter(None, path.strip(".").split(".")):
             place = place[int(part)] if isinstance(place, list) else place[part]
@@ -281,7 +337,7 @@ def contradictions(bench):
     for what, expected, status, reason in (("a step that is left open", CANNOT_TELL, "ERROR", "protocol"), ("a part in service", CANNOT_TELL, "SKIP", "occupied"),
                                            ("a reason of either", CANNOT_TELL, "SKIP", "device-unreachable"), ("a reason that is of a skip", REFUSED, "ERROR", "occupied"),
                                            ("a reason that is of an error", REFUSED, "SKIP", "protocol"), ("a reason that is a later one", CANNOT_TELL, "SKIP", "tired")):
-        statement = statement_of(bench.lines[5])
+        statement = as_v1(statement_of(bench.lines[5]))
         predicate = statement["predicate"]
         predicate.update(result="INCONCLUSIVE", untestedTests=[{"name": "hbm", "reason": reason}], passedTests=predicate["passedTests"][1:])
         predicate["steps"][0].update(status=status, result="INCONCLUSIVE", reason=reason)

@@ -35,6 +35,64 @@ def plain_chip_v1(predicate):
     return {"steps": predicate["steps"], "promises": predicate.get("coverage", []), "lists": lists, "untested": predicate.get("untestedTests", [])}
 
 
+RELATIONS = {"==": "EQUAL", "<=": "LESS_THAN_OR_EQUAL", ">=": "GREATER_THAN_OR_EQUAL"}
+
+
+def places(names):
+    """The parts that a list names: "hbm0-3" is four of them."""
+    for name in names:
+        ends = re.fullmatch("(.*[^0-9-])([0-9]+)-([0-9]+)", name)
+        if ends and not 0 < int(ends[3]) - int(ends[2]) < 1024:
+            raise Refused(f"{name} is no range of parts")
+        yield from [f"{ends[1]}{i}" for i in range(int(ends[2]), int(ends[3]) + 1)] if ends else [name]
+
+
+def values_of(entry):
+    """Of a number or a list that stands for measurements: each with its place below the chip, or "."; what each is held against; and what was promised."""
+    if not isinstance(entry, list):
+        return [(".", entry)], [], None
+    first, rest = entry[0], entry[1:]
+    if rest and isinstance(rest[0], str) and rest[0] not in RELATIONS and rest[0] != "of":
+        rest = rest[1:]  # its unit
+    limits = [{"type": RELATIONS[rest[0]], "value": rest[1]}] if rest and isinstance(rest[0], str) and rest[0] in RELATIONS else []
+    rest = rest[2:] if limits else rest
+    promised, rest = (rest[1], rest[2:]) if rest and rest[0] == "of" else (None, rest)
+    where = list(places(rest[0].get("at", ["."]) if rest else ["."]))
+    values = first if isinstance(first, list) else [first] * len(where)
+    if len(rest) > 1 or len(values) != len(where) or promised is not None and where != ["."]:
+        raise Refused(f"{entry} says not as much as it must, or more")
+    return list(zip(where, values)), limits, promised
+
+
+def plain_chip_v2(predicate):
+    """The same of version 2, in which steps stand under their names and measurements under theirs, without what follows from them."""
+    steps, promised, reached = [], {}, {}
+    for name, told in predicate["steps"].items():
+        step = {**told, "id": name, "name": name, "status": told.get("status", "COMPLETE"), "required": told.get("required", True), "measurements": []}
+        for key, entries in [*told.get("counted", {}).items(), *told.get("measured", {}).items()]:
+            whole = key[1:] if key[0] == "/" else told.get("check", name).replace("-", "_") + "_" + key
+            for entry in entries["each"] if isinstance(entries, dict) else [entries]:
+                values, limits, of = values_of(entry)
+                step["measurements"] += [{"name": whole, "value": value, "limits": limits} for _, value in values]
+                if of is not None and promised.setdefault(whole, of) != of:
+                    raise Refused(f"{whole} is promised twice")
+                if of is not None and step["status"] == "COMPLETE":
+                    reached[whole] = max(reached.get(whole, 0), values[0][1])
+        run = predicate["run"]
+        lasted = (time_of(run["finishedOn"]) - time_of(run["startedOn"])).total_seconds() * 1000
+        if "ms" in told and not told["ms"][0] <= told["ms"][1] <= (lasted if lasted >= 0 else 2 ** 32 - 1):
+            raise Refused(f"{name} began or ended when it cannot have")
+        steps.append(step)
+    told = predicate.get("coverage", {})
+    if any(promised.get(name, pair[1]) != pair[1] for name, pair in told.items()):
+        raise Refused("one promise is told twice")
+    promises = {name: {"name": name, "reached": reached.get(name, 0), "promised": of} for name, of in promised.items()}
+    promises |= {name: {"name": name, "reached": pair[0], "promised": pair[1]} for name, pair in told.items()}
+    untested = [{"name": step["name"], "reason": step["reason"], "coverage": step.get("open", [])} for step in steps if step["status"] != "COMPLETE"]
+    lists = {word: [step["name"] for step in steps if step["result"] == word] for word in WORSE}
+    return {"steps": steps, "promises": list(promises.values()), "lists": lists, "untested": untested}
+
+
 def plain_server_v1(predicate):
     """A server's record: what lies between its chips is one step more, which the roll-up does not judge by itself."""
     chips = [{"result": chip["annotations"]["result"], "slot": chip["annotations"]["slot"], "index": chip["annotations"]["logIndex"],
@@ -43,7 +101,7 @@ def plain_server_v1(predicate):
     return {"own": own, "chips": chips, "chip_count": predicate.get("chipCount")}
 
 
-FORMS = {OURS + "health:v1": plain_chip_v1, OURS + "health-summary:v1": plain_server_v1}
+FORMS = {OURS + "health:v1": plain_chip_v1, OURS + "health:v2": plain_chip_v2, OURS + "health-summary:v1": plain_server_v1}
 
 
 def judge_values(step):

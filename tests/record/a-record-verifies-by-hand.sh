@@ -39,7 +39,8 @@ digest=$(printf 'assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\npro
 [ "$(payload "$work/bad.json" | jq -r .predicate.result)" = FAILED ] || fail "chip 3 did not fail"
 
 # The verdict again from the numbers.
-again=$(payload "$work/bad.json" | jq -r '[.predicate.steps[] | select(any(.measurements[] | select(.limits); .value > .limits[0].value)).name] | join(" ")')
+again=$(payload "$work/bad.json" | jq -r '[.predicate.steps | to_entries[] | select(any(.value | (.counted, .measured) // {} | .[] | arrays;
+        (indices("<=")[0] // empty) as $at | .[0] > .[$at + 1])).key] | join(" ")')
 [ "$again" = systolic ] || fail "the numbers say: $again"
 
 # The key ID is the fingerprint SSH has for the same key.

@@ -12,6 +12,7 @@
 #include "daemon/record/encode/json.h"
 #include "daemon/record/statement/schema.h"
 #include "daemon/record/statement/statement-judge.h"
+#include "daemon/record/statement/statement-read.h"
 #include "daemon/record/statement/statement.h"
 
 static const char *judge(const char *line, size_t n) {
@@ -19,12 +20,15 @@ static const char *judge(const char *line, size_t n) {
         const char *wrong, *type;
         SchemaWrong schema_wrong;
         _cleanup_health_ Health health = {};
+        char misfit[STATEMENT_WRONG];
         Judgement judgement;
 
         if (json_read(line, n, &statement, &wrong) < 0)
                 return "unreadable";
+        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || statement_spell_out(&statement, misfit) < 0)
+                return "schema";
         type = text_of(statement, "predicateType");
-        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || !schema_fits(statement, type, &schema_wrong))
+        if (!schema_fits(statement, type, &schema_wrong))
                 return "schema";
         return statement_judge(statement, type, &health, &judgement) == 0 && !judgement.wrong[0] ? "fits" : "judge";
 }

@@ -33,7 +33,7 @@ static inline void logged_init(Logged *logged, const Payloads *p) {
         }
         for (unsigned i = 0; i < LOGGED_MAX; i++)
                 logged->leaves[i].bytes[0] = (uint8_t) i;
-        if (sign_line(p->key, p->bad, strlen(p->bad), &record) < 0)
+        if (sign_line(p->key, p->signed_bad, strlen(p->signed_bad), &record) < 0)
                 abort();
         logged->leaves[LOGGED_INDEX] = record.leaf;
         signed_line_done(&record);

@@ -16,10 +16,12 @@ typedef struct Payloads {
         RecordKey *key;
         RecordKeyring *keyring;
         char *start, *health, *bad, *summary; /* index 0, 1, 1 + SERVER_BAD, the last */
-        char *envelope, *envelope_start;      /* of `bad` and of `start` */
+        char *signed_bad;                     /* `bad` is in version 1 */
+        char *envelope, *envelope_start;      /* of `signed_bad` and of `start` */
 } Payloads;
 
-static inline char *payload_of(Payloads *p, RecordLog *log, uint64_t index) {
+/* As it was signed. */
+static inline char *payload_signed(Payloads *p, RecordLog *log, uint64_t index) {
         RecordVerified verified;
         char *payload;
 
@@ -27,6 +29,56 @@ static inline char *payload_of(Payloads *p, RecordLog *log, uint64_t index) {
         payload = strdup(verified.payload);
         record_verified_done(&verified);
         return payload;
+}
+
+#define PAYLOAD_DIGEST "{'sha256':'00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'}"
+
+/* A chip's record as assayd wrote it when there was version 1 alone: with what stands in the roll-up since. */
+static inline void payload_make_v1(json_t *statement) {
+        static const char *const members[][3] = {
+                { "producer", "scanner", "{'name':'assayd','uri':'pkg:generic/assayd@0.1.0'}" },
+                { "run", "clock", "{'source':'none','synchronized':false,'monotonicNs':'1'}" },
+                { "run", "seed", "7" },
+                { "run", "worker", "{'name':'assay-run','digest':" PAYLOAD_DIGEST "}" },
+                { "host", "name", "'server'" },
+                { "host", "digest", "{'sha256':'ffc716206b799058c6bb3179e0b55289326b25df7364c165a4d929fd2763d0db'}" }, /* of the identity document of SRV00017 */
+                { NULL, "evidence", "[{'name':'us0-2.ocp.jsonl','digest':" PAYLOAD_DIGEST ",'mediaType':'application/jsonl','annotations':{'size':4816}}]" },
+        };
+        json_t *predicate = json_object_get(statement, "predicate"), *step;
+        size_t i;
+
+        (void) json_object_set_new(statement, "predicateType", json_string(RECORD_TYPE_HEALTH));
+        for (i = 0; i < ELEMENTS(members); i++) {
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), "%s", members[i][2]);
+                for (char *at = text; (at = strchr(at, '\''));)
+                        *at = '"';
+                if (json_object_set_new(members[i][0] ? json_object_get(predicate, members[i][0]) : predicate, members[i][1], json_loads(text, JSON_DECODE_ANY, NULL)) < 0)
+                        abort();
+        }
+        json_array_append_new(json_object_get(predicate, "configuration"),
+                              json_pack("{s:s, s:O}", "name", "preflight/limits", "digest",
+                                        json_object_get(json_array_get(json_object_get(predicate, "configuration"), 0), "digest")));
+        json_array_foreach(json_object_get(predicate, "steps"), i, step) {
+                (void) json_object_set_new(step, "seed", json_integer(7));
+                (void) json_object_set_new(step, "deviceNanoseconds", json_integer(123456789));
+        }
+}
+
+/* In version 1, where it is of a chip. */
+static inline char *payload_of(Payloads *p, RecordLog *log, uint64_t index) {
+        char *payload = payload_signed(p, log, index), *text;
+        json_t *statement = NULL;
+
+        if (record_statement_read(payload, strlen(payload), &statement) < 0)
+                abort();
+        if (strcmp(json_string_value(json_object_get(statement, "predicateType")), RECORD_TYPE_HEALTH_V2) == 0)
+                payload_make_v1(statement);
+        text = json_dumps(statement, JSON_COMPACT);
+        json_decref(statement);
+        free(payload);
+        return text;
 }
 
 static inline void payloads_init(Payloads *p) {
@@ -42,6 +94,7 @@ static inline void payloads_init(Payloads *p) {
         p->start = payload_of(p, log, 0);
         p->health = payload_of(p, log, 1);
         p->bad = payload_of(p, log, 1 + SERVER_BAD);
+        p->signed_bad = payload_signed(p, log, 1 + SERVER_BAD);
         p->summary = payload_of(p, log, 1 + SERVER_CHIPS);
         p->envelope = place_envelope(log, 1 + SERVER_BAD);
         p->envelope_start = place_envelope(log, 0);
@@ -54,6 +107,7 @@ static inline void payloads_done(Payloads *p) {
         free(p->start);
         free(p->health);
         free(p->bad);
+        free(p->signed_bad);
         free(p->summary);
         free(p->envelope);
         free(p->envelope_start);

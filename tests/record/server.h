@@ -79,6 +79,7 @@ static inline void server_init(Server *server) {
                         server->steps[i][k] = (RecordStep) {
                                 .name = checks[k], .check = checks[k], .verdict = VERDICT_PASSED, .required = true,
                                 .seed = 7, .device_nsec = 123456789, .n_measurements = 1,
+                                .began_usec = 1795252443000000 + k * 500000, .ended_usec = 1795252443500000 + k * 500000,
                                 .measurements = &server->measurements[i][k],
                         };
                 }

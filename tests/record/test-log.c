@@ -70,7 +70,7 @@ static void test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up(void **s
         for (size_t i = 0; i < outcome.n_entries; i++) {
                 assert_int_equal(outcome.entries[i].index, 1 + i);
                 assert_string_equal(outcome.entries[i].type,
-                                    i < SERVER_CHIPS ? RECORD_TYPE_HEALTH : RECORD_TYPE_SUMMARY);
+                                    i < SERVER_CHIPS ? RECORD_TYPE_HEALTH_V2 : RECORD_TYPE_SUMMARY);
                 assert_int_equal(outcome.entries[i].result,
                                  i == SERVER_BAD || i == SERVER_CHIPS ? RESULT_FAILED : RESULT_PASSED);
         }

@@ -15,7 +15,9 @@
 #include <math.h>
 
 #include "daemon/record/encode/json.h"
+#include "daemon/record/statement/health-v2.h"
 #include "daemon/record/statement/statement-judge.h"
+#include "daemon/record/statement/statement-read.h"
 #include "daemon/record/statement/statement.h"
 #include "tests/draw.h"
 #include "tests/record/server.h"
@@ -184,7 +186,7 @@ static void assert_same_text(const Health *health, const Printer *payload) {
                 print_measurements(&text, health->scan.steps, health->scan.n_steps, &health->scan.server.where);
                 print_diagnoses(&text, health->scan.steps, health->scan.n_steps, true);
         } else
-                print_health(&text, &health->chip);
+                health_v2_print(&text, &health->scan.run, &health->chip);
         assert_int_equal(text.error, 0);
         if (text.n > 0 && !memmem(payload->text, payload->n, text.text, text.n))
                 fail_msg("%.*s\nis not in\n%.*s", (int) text.n, text.text, (int) payload->n, payload->text);
@@ -196,6 +198,7 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         _cleanup_json_ json_t *statement = NULL;
         _cleanup_printer_ Printer payload = {};
         _cleanup_health_ Health health = {};
+        char wrong[STATEMENT_WRONG];
         Judgement judgement;
         Places places;
 
@@ -204,6 +207,8 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         statement_print(&payload, group, k, k + 1, none[k > 0 ? k - 1 : 0].id, none);
         assert_int_equal(payload.error, 0);
         statement = json_loadb(payload.text, payload.n, 0, NULL);
+        if (statement_spell_out(&statement, wrong) < 0)
+                fail_msg("%s: %.*s", wrong, (int) payload.n, payload.text);
         assert_int_equal(statement_judge(statement, draft->entry.type, &health, &judgement), 0);
         if (judgement.wrong[0])
                 fail_msg("%s: %.*s", judgement.wrong, (int) payload.n, payload.text);

@@ -110,6 +110,38 @@ static json_t *sign_again(const Server *server) {
         return payload;
 }
 
+static json_t *roll_up_again(const Server *server) {
+        json_t *payload;
+        RecordLog *log;
+        char *text;
+
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        text = payload_of(&payloads, log, server_scan(server, log) + SERVER_CHIPS);
+        payload = json_loads(text, 0, NULL);
+        free(text);
+        (void) record_log_free(log);
+        return payload;
+}
+
+/* What all records of a run would say alike stands in the one of its server. */
+static void test_a_roll_up_tells_how_the_run_was_made(void **state) {
+        json_t *payload = json_loads(payloads.summary, JSON_REJECT_DUPLICATES, NULL);
+        static const char *const expected[][2] = {
+                { "predicate.producer.scanner.uri", "pkg:generic/assayd@0.1.0" },
+                { "predicate.run.worker.name", "assay-run" },
+                { "predicate.run.challenge", "c2F5IHNvbWV0aGluZw==" },
+                { "predicate.configuration.0.name", "preflight" },
+                { "predicate.configuration.1.name", "preflight/limits" },
+                { "predicate.evidence.0.mediaType", "application/jsonl" },
+                { "predicate.evidence.0.annotations.size", "(no text)" },
+                { "predicate.evidence.0.name", "us0-2.ocp.jsonl" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(expected); i++)
+                assert_string_equal(text_at(payload, expected[i][0]), expected[i][1]);
+        json_decref(payload);
+}
+
 static void test_a_chip_tells_the_server_it_sat_in(void **state) {
         static const struct {
                 const char *serial, *uri;
@@ -298,11 +330,16 @@ static void test_a_seed_that_no_double_holds_is_text(void **state) {
 
         server_init(server);
         server->scan.run.seed = UINT64_MAX;
-        server->steps[0][0].device_nsec = 9007199254740992;
-        payload = sign_again(server);
+        payload = roll_up_again(server);
         assert_string_equal(text_at(payload, "predicate.run.seed"), "18446744073709551615");
-        assert_string_equal(text_at(payload, "predicate.steps.0.deviceNanoseconds"), "9007199254740992");
-        assert_string_equal(text_at(payload, "predicate.steps.1.deviceNanoseconds"), "(no text)");
+        json_decref(payload);
+        server->scan.run.seed = 9007199254740992;
+        payload = roll_up_again(server);
+        assert_string_equal(text_at(payload, "predicate.run.seed"), "9007199254740992");
+        json_decref(payload);
+        server->scan.run.seed = 9007199254740991;
+        payload = roll_up_again(server);
+        assert_string_equal(text_at(payload, "predicate.run.seed"), "(no text)");
         json_decref(payload);
 }
 
@@ -341,6 +378,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_times_are_those_of_utc),
                 cmocka_unit_test(test_a_failed_chip_tells_what_where_and_how_often),
+                cmocka_unit_test(test_a_roll_up_tells_how_the_run_was_made),
                 cmocka_unit_test(test_a_chip_tells_the_server_it_sat_in),
                 cmocka_unit_test(test_parts_and_circumstances_are_told_once),
                 cmocka_unit_test(test_a_note_that_is_none_is_not_signed),

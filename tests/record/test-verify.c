@@ -52,13 +52,13 @@ static void test_a_record_says_what_was_signed(void **state) {
         RecordVerified verified;
 
         assert_int_equal(verify(payloads.envelope, strlen(payloads.envelope), &verified), RECORD_VERIFIED);
-        assert_string_equal(verified.payload, payloads.bad);
-        assert_int_equal(verified.n_payload, strlen(payloads.bad));
+        assert_string_equal(verified.payload, payloads.signed_bad);
+        assert_int_equal(verified.n_payload, strlen(payloads.signed_bad));
         assert_string_equal(verified.key_id, record_key_id(payloads.key));
         assert_string_equal(verified.origin, PLACE_ORIGIN);
         assert_string_equal(verified.entry.plan, "preflight");
         assert_string_equal(verified.entry.run, payloads.server.run);
-        assert_string_equal(verified.entry.type, RECORD_TYPE_HEALTH);
+        assert_string_equal(verified.entry.type, RECORD_TYPE_HEALTH_V2);
         assert_int_equal(verified.entry.result, RESULT_FAILED);
         assert_int_equal(verified.entry.finished_usec, 1795252449500000);
         record_verified_done(&verified);
@@ -269,7 +269,9 @@ static void test_a_payload_that_is_no_record_is_refused_though_its_signature_is_
                 { "{}", "no https://in-toto.io/Statement/v1" },
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\"}", "predicateType" },
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"_type\":\"\"}", "twice" },
-                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\"}", "none of ours" },
+                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v3\"}", "none of ours" },
+                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\"}", "no predicate" },
+                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\",\"predicate\":{}}", "no steps" },
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v1\"}", "subject: is missing" },
         };
         RecordVerified verified;

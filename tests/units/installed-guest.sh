@@ -60,7 +60,7 @@ sort -u /run/worker-users
 [ "$(sort -u /run/worker-users)" = assay-run ] || fail "workers did not run as assay-run alone"
 
 step "the record verifies, online and by its public key alone"
-index=$(assayctl --json records 0 200 | jq -r '[.[] | select(.type == "health:v1" and .result == "FAILED") | .index] | first')
+index=$(assayctl --json records 0 200 | jq -r '[.[] | select(.type == "health:v2" and .result == "FAILED") | .index] | first')
 status=0
 assayctl verify "$index" || status=$?
 [ "$status" = 1 ] || fail "verify ended with $status"

@@ -85,7 +85,7 @@ for name in w1 w2; do
         serve "$name"
 done
 expect 0 "a healthy server passes" assayctl --quiet scan us0-0
-index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v1" and .subject == "us0-0/chip3") | .index] | max')
+index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v2" and .subject == "us0-0/chip3") | .index] | max')
 stage_await "a checkpoint" settled
 
 # What nobody has witnessed is not believed by who asks for witnesses.
@@ -151,7 +151,7 @@ end w3
 "$stage_build/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: us0-0/chip4, kind: host-link-narrowed, width: 4}' >/dev/null
 expect 1 "a chip fails, one passes" assayctl --quiet scan us0-0/chip4 us0-0/chip5 --plan quick
 stage_await "a checkpoint" settled
-index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v1" and .subject == "us0-0/chip5") | .index] | max')
+index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v2" and .subject == "us0-0/chip5") | .index] | max')
 expect 1 "an unwitnessed failure fails" assayctl gate us0-0/chip4 --keyring "$stage/third.keyring" --unknown pass
 expect 2 "an unwitnessed pass does not pass" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/third.keyring"
 expect 0 "it is witnessed, two hours ago" hand_cosign w3 7200

@@ -314,6 +314,7 @@ static const struct {
 } types[] = {
         { RECORD_TYPE_RUN_START, take_start   },
         { RECORD_TYPE_HEALTH,    take_chip    },
+        { RECORD_TYPE_HEALTH_V2, take_chip    },
         { RECORD_TYPE_SUMMARY,   take_roll_up },
 };
 

@@ -30,7 +30,7 @@ static void check_order(RecordAudit *audit, const AuditRecord *record) {
                            (audit->monotonic_nsec - monotonic) / 1000000000);
         if (usec > audit->usec) {
                 audit->usec = usec;
-                audit->error_usec = error;
+                audit->error_usec = clock ? error : audit->error_usec;
         }
         if (monotonic > audit->monotonic_nsec)
                 audit->monotonic_nsec = monotonic;
@@ -40,7 +40,7 @@ void audit_times_take(RecordAudit *audit, const AuditRecord *record) {
         RecordAuditReport *report = &audit->report;
         uint64_t index = record->verified->entry.index, usec = record->verified->entry.finished_usec;
         const char *boot = text_of(json_object_get(record->predicate, "producer"), "bootId");
-        bool is_booted = strcmp(boot, audit->boot) != 0;
+        bool is_booted = *boot && strcmp(boot, audit->boot) != 0; /* a chip leaves it to its server */
 
         if (strcmp(record->verified->entry.type, RECORD_TYPE_HEARTBEAT) == 0)
                 report->n_heartbeats++;

@@ -49,6 +49,8 @@ int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {
                 r = reason_of(told.statement, entry->type, &health, &told.reason);
         if (r < 0)
                 return r;
+        json_decref(told.statement);
+        told.statement = json_incref(health.statement); /* in the form that all readers know */
         *ret = told;
         told = (RecordTold) {};
         return 0;

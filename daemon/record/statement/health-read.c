@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/statement/health-read.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <sys/param.h>
 
 #include "daemon/record/encode/timestamp.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/reading.h"
+#include "daemon/record/statement/statement-read.h"
 
 static const char *sha256_of(const json_t *descriptor) {
         return json_string_value(json_object_get(json_object_get(descriptor, "digest"), "sha256"));
@@ -282,10 +284,19 @@ bool health_agrees(const Health *health, Judgement *wrong) {
 /* ---- all of it ---- */
 
 int health_read(json_t *statement, const char *predicate_type, Health *ret) {
-        const json_t *predicate = json_object_get(statement, "predicate");
         Health health = { .statement = json_incref(statement) };
         Reading reading = { .health = &health };
+        char wrong[STATEMENT_WRONG];
+        const json_t *predicate;
 
+        /* Who has judged its shape has spelled it out already. */
+        if (json_is_object(json_object_get(json_object_get(statement, "predicate"), "steps")))
+                reading.error = statement_spell_out(&health.statement, wrong);
+        if (reading.error < 0) {
+                health_done(&health);
+                return reading.error;
+        }
+        predicate = json_object_get(health.statement, "predicate");
         run_read(predicate, &health.scan.run);
         (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0 ? read_rollup : read_chip)(&reading, predicate);
         if (reading.error < 0) {
@@ -298,12 +309,11 @@ int health_read(json_t *statement, const char *predicate_type, Health *ret) {
 
 int health_read_verified(const RecordVerified *verified, Health *ret) {
         _cleanup_json_ json_t *statement = NULL;
-        const char *wrong;
         int r;
 
         if (!record_is_verdict(&verified->entry))
                 return -EBADMSG;
-        r = json_read(verified->payload, verified->n_payload, &statement, &wrong);
+        r = record_statement_read(verified->payload, verified->n_payload, &statement);
         return r < 0 ? r : health_read(statement, verified->entry.type, ret);
 }
 

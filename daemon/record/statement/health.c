@@ -152,7 +152,7 @@ static void print_error(Printer *printer, const char *symptom, const char *messa
 }
 
 /* What kept the step from judging, and values that are none. */
-static void print_errors(Printer *printer, const RecordStep *step) {
+void print_errors(Printer *printer, const RecordStep *step) {
         size_t n = step->verdict == VERDICT_ERROR;
 
         for (size_t i = 0; i < step->n_measurements; i++)
@@ -212,7 +212,7 @@ void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool n
         printer_close(printer, ']');
 }
 
-static void print_regions(Printer *printer, const RecordRegions *regions) {
+void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_key(printer, "regions");
         printer_open(printer, '{');
         printer_member(printer, "partition", regions->partition);
@@ -240,89 +240,6 @@ static void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_close(printer, '}');
 }
 
-static void print_step(Printer *printer, const RecordStep *step, size_t i, const Location *unit) {
-        printer_open(printer, '{');
-        printer_member_digits(printer, "id", i);
-        printer_member(printer, "name", step->name);
-        printer_member(printer, "check", step->check);
-        printer_member(printer, "status", step_words[step->verdict].status);
-        printer_member(printer, "result", step_words[step->verdict].result);
-        printer_key(printer, "required");
-        printer_bool(printer, step->required);
-        printer_member(printer, "reason", reason_to_string(step->reason));
-        printer_member(printer, "message", step->message);
-        printer_member_unsigned(printer, "seed", step->seed);
-        printer_member_unsigned(printer, "deviceNanoseconds", step->device_nsec);
-        if (step->regions)
-                print_regions(printer, step->regions);
-        print_measurements(printer, step, 1, unit);
-        print_errors(printer, step);
-        print_diagnoses(printer, step, 1, false);
-        printer_close(printer, '}');
-}
-
-static void print_names(Printer *printer, const char *key, const RecordHealth *health, Verdict verdict) {
-        printer_key(printer, key);
-        printer_open(printer, '[');
-        for (size_t i = 0; i < health->n_steps; i++)
-                if (health->steps[i].verdict == verdict)
-                        printer_string(printer, health->steps[i].name);
-        printer_close(printer, ']');
-}
-
-/* Promises that STEP could have kept and nobody else did. */
-static void print_open_coverage(Printer *printer, const RecordHealth *health, const RecordStep *step) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < health->n_promises; i++) {
-                const RecordPromise *promise = &health->promises[i];
-                const char *const *counted = step->counts;
-
-                while (counted && *counted && strcmp(*counted, promise->measurement) != 0)
-                        counted++;
-                if (!counted || !*counted || promise->reached >= promise->promised)
-                        continue;
-                if (n++ == 0) {
-                        printer_key(printer, "coverage");
-                        printer_open(printer, '[');
-                }
-                printer_string(printer, promise->measurement);
-        }
-        if (n > 0)
-                printer_close(printer, ']');
-}
-
-/* What the verdict leaves open is part of it. */
-static void print_untested(Printer *printer, const RecordHealth *health) {
-        printer_key(printer, "untestedTests");
-        printer_open(printer, '[');
-        for (size_t i = 0; i < health->n_steps; i++) {
-                const RecordStep *step = &health->steps[i];
-
-                if (step->verdict != VERDICT_SKIPPED && step->verdict != VERDICT_ERROR)
-                        continue;
-                printer_open(printer, '{');
-                printer_member(printer, "name", step->name);
-                printer_member(printer, "reason", reason_to_string(step->reason));
-                print_open_coverage(printer, health, step);
-                printer_close(printer, '}');
-        }
-        printer_close(printer, ']');
-}
-
-static void print_coverage(Printer *printer, const RecordHealth *health) {
-        printer_key(printer, "coverage");
-        printer_open(printer, '[');
-        for (size_t i = 0; i < health->n_promises; i++) {
-                printer_open(printer, '{');
-                printer_member(printer, "name", health->promises[i].measurement);
-                printer_member_number(printer, "reached", health->promises[i].reached);
-                printer_member_number(printer, "promised", health->promises[i].promised);
-                printer_close(printer, '}');
-        }
-        printer_close(printer, ']');
-}
-
 const char *health_status(const RecordHealth *health) {
         const char *status = health->n_steps > 0 ? "COMPLETE" : "ERROR";
 
@@ -339,19 +256,4 @@ const char *health_status(const RecordHealth *health) {
                         status = "SKIP";
         }
         return status;
-}
-
-void print_health(Printer *printer, const RecordHealth *health) {
-        printer_member(printer, "status", health_status(health));
-        printer_member(printer, "result", result_to_string(health->result));
-        printer_key(printer, "steps");
-        printer_open(printer, '[');
-        for (size_t i = 0; i < health->n_steps; i++)
-                print_step(printer, &health->steps[i], i, &health->subject.where);
-        printer_close(printer, ']');
-        print_names(printer, "passedTests", health, VERDICT_PASSED);
-        print_names(printer, "warnedTests", health, VERDICT_WARNED);
-        print_names(printer, "failedTests", health, VERDICT_FAILED);
-        print_untested(printer, health);
-        print_coverage(printer, health);
 }

@@ -426,7 +426,7 @@ int reason_of(const json_t *statement, const char *predicate_type, const Health 
                 print_archive(&reason, predicate);
         else
                 print_text(&reason, subject);
-        if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)
+        if (record_type_is_health(predicate_type))
                 print_chip(&reason, &health->chip, subject);
         else if (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
                 print_rollup(&reason, &health->scan, subject);

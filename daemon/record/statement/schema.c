@@ -302,15 +302,27 @@ static const Shape shape_chip = {
                 "run", FIELD_OBJECT, .of = &shape_run                                                       \
         }
 
-static const Shape shape_health = {
-        FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
-               { "host", FIELD_OBJECT, .optional = true, .of = &shape_descriptor },
-               { "deviceIdentity", FIELD_OBJECT, .optional = true, .of = &shape_any },
-               { "steps", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_step },
-               { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES },
-               { "failedTests", FIELD_NAMES },
-               { "untestedTests", FIELD_OBJECTS, .optional = true, .max = LIST_MAX, .of = &shape_untested },
-               { "coverage", FIELD_OBJECTS, .optional = true, .max = RECORD_PROMISES_MAX, .of = &shape_coverage }),
+/* A chip's record of version 2 leaves scanner and clock to its server's. */
+static const Shape shape_producer_v2 = { FIELDS({ "id", FIELD_TEXT }) };
+static const Shape shape_run_v2 = { FIELDS(RUN_FIELDS, { "finishedOn", FIELD_TEXT, .is_valid = is_time }) };
+
+#define HEALTH_FIELDS                                                                                       \
+        { "host", FIELD_OBJECT, .optional = true, .of = &shape_descriptor },                                \
+                        { "deviceIdentity", FIELD_OBJECT, .optional = true, .of = &shape_any },             \
+                        { "steps", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_step },                     \
+                        { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES }, { "failedTests", FIELD_NAMES }, \
+                        { "untestedTests", FIELD_OBJECTS, .optional = true, .max = LIST_MAX, .of = &shape_untested }, { \
+                "coverage", FIELD_OBJECTS, .optional = true, .max = RECORD_PROMISES_MAX, .of = &shape_coverage \
+        }
+
+static const Shape shape_health = { FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS, HEALTH_FIELDS) };
+
+/* With steps and lists as statement_spell_out() makes them. */
+static const Shape shape_health_v2 = {
+        FIELDS({ "producer", FIELD_OBJECT, .of = &shape_producer_v2 }, { "log", FIELD_OBJECT, .of = &shape_log },
+               { "previous", FIELD_OBJECT, .optional = true, .of = &shape_digest }, CONTEXT_FIELDS,
+               { "status", FIELD_TEXT, .words = WORDS_STATUS }, { "result", FIELD_TEXT, .words = WORDS_RESULT },
+               { "run", FIELD_OBJECT, .of = &shape_run_v2 }, HEALTH_FIELDS),
 };
 
 static const Shape shape_left_out = {
@@ -387,6 +399,7 @@ static const struct {
         Shape shape;
 } statements[] = {
         { RECORD_TYPE_HEALTH,    STATEMENT(&shape_health)  },
+        { RECORD_TYPE_HEALTH_V2, STATEMENT(&shape_health_v2) },
         { RECORD_TYPE_SUMMARY,   STATEMENT(&shape_summary) },
         { RECORD_TYPE_RUN_START, STATEMENT(&shape_start)   },
         { RECORD_TYPE_HEARTBEAT, STATEMENT(&shape_heartbeat) },

@@ -42,7 +42,7 @@ static bool judge_verdict(const Health *health, Judgement *wrong) {
 }
 
 int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *ret_judgement) {
-        bool is_verdict = strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0 || strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0;
+        bool is_verdict = record_type_is_health(predicate_type) || strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0;
         const json_t *predicate = json_object_get(statement, "predicate");
         bool is_first = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index")) == 0;
         int r;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/record/statement/draft-check.h"
+#include "daemon/record/statement/health-v2.h"
 
 /* What the draft leaves open costs less than this, apart from the components of a roll-up. */
 #define OPEN_BYTES 256
@@ -83,23 +84,23 @@ typedef enum RunPart {
 } RunPart;
 
 static void print_run(Printer *printer, const Station *station, const RecordRun *run, RunPart part) {
-        bool finished = part != RUN_BEGUN;
-
         printer_key(printer, "run");
         printer_open(printer, '{');
         printer_member(printer, "id", run->id);
         printer_member(printer, "stage", stage_to_string(run->stage));
         printer_member(printer, "challenge", run->challenge);
         timestamp_print(printer, "startedOn", run->started_usec);
-        if (finished) {
+        if (part != RUN_BEGUN) {
                 timestamp_print(printer, "finishedOn", run->finished_usec);
-                print_clock(printer, station);
                 print_servers(printer, run);
         }
-        if (part != RUN_OF_CHIP)
+        if (part == RUN_OF_SERVER)
+                print_clock(printer, station);
+        if (part != RUN_OF_CHIP) {
                 print_order(printer, run);
-        printer_member_unsigned(printer, "seed", run->seed);
-        if (run->worker_sha256) {
+                printer_member_unsigned(printer, "seed", run->seed);
+        }
+        if (run->worker_sha256 && part != RUN_OF_CHIP) {
                 printer_key(printer, "worker");
                 print_digested(printer, "assay-run", run->worker_sha256);
                 printer_close(printer, '}');
@@ -108,14 +109,14 @@ static void print_run(Printer *printer, const Station *station, const RecordRun 
 }
 
 /* The plan is always the first. */
-static void print_configuration(Printer *printer, const RecordRun *run) {
+static void print_configuration(Printer *printer, const RecordRun *run, RunPart part) {
         char limits[sizeof(((RecordEntry *) NULL)->plan) + sizeof("/limits")];
 
         printer_key(printer, "configuration");
         printer_open(printer, '[');
         print_digested(printer, run->plan, run->plan_sha256);
         printer_close(printer, '}');
-        if (run->limits_sha256) {
+        if (run->limits_sha256 && part != RUN_OF_CHIP) {
                 (void) snprintf(limits, sizeof(limits), "%s/limits", run->plan);
                 print_digested(printer, limits, run->limits_sha256);
                 printer_close(printer, '}');
@@ -138,8 +139,8 @@ static void print_evidence(Printer *printer, const RecordRun *run) {
 
 static void print_run_context(Printer *printer, const Station *station, const RecordRun *run, RunPart part) {
         print_run(printer, station, run, part);
-        print_configuration(printer, run);
-        if (part != RUN_BEGUN && run->evidence_name)
+        print_configuration(printer, run, part);
+        if (part == RUN_OF_SERVER && run->evidence_name)
                 print_evidence(printer, run);
 }
 
@@ -184,7 +185,7 @@ static void print_place(Printer *printer, const RecordSubject *subject) {
 
 /* The statement up to the log's index. */
 void draft_print_head(Draft *draft, const Station *station) {
-        const Printer *producer = strcmp(draft->entry.type, RECORD_TYPE_HEALTH) == 0 ? &station->producer : &station->whole_producer;
+        const Printer *producer = record_type_is_health(draft->entry.type) ? &station->producer : &station->whole_producer;
         Printer *head = &draft->head;
 
         printer_text(head, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
@@ -290,7 +291,8 @@ static int print_host(Draft *draft, const Station *station, const RecordScan *sc
                 server = &other;
         }
         printer_key(&draft->tail, "host");
-        identity_print_open(&draft->tail, server, "server");
+        printer_open(&draft->tail, '{');
+        printer_member(&draft->tail, "uri", server->uri);
         printer_close(&draft->tail, '}');
         return 0;
 }
@@ -299,7 +301,7 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
                       const Identity *server, const Printer *context) {
         int r;
 
-        r = draft_open(draft, station, RECORD_TYPE_HEALTH, &scan->run, &health->subject, &health->host,
+        r = draft_open(draft, station, RECORD_TYPE_HEALTH_V2, &scan->run, &health->subject, &health->host,
                        context);
         if (r < 0)
                 return r;
@@ -316,7 +318,7 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
         if (r < 0)
                 return r;
         print_chip_particulars(&draft->tail, &health->subject);
-        print_health(&draft->tail, health);
+        health_v2_print(&draft->tail, &scan->run, health);
         print_component(draft, health);
         return draft_check(draft);
 }

@@ -104,7 +104,8 @@ void print_chip_particulars(Printer *printer, const RecordSubject *chip);
 int print_server_particulars(Printer *printer, const RecordScan *scan);
 void print_where(Printer *printer, const Location *where); /* `component`: of a part */
 bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
-void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
+void print_errors(Printer *printer, const RecordStep *step);     /* what kept it from judging, and values that are none */
+void print_regions(Printer *printer, const RecordRegions *regions);
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */
 /* What a step ended as: COMPLETE, ERROR, SKIP and PASSED …; "" of what is no verdict. */
 const char *health_step_status(Verdict verdict);

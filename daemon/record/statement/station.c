@@ -46,8 +46,7 @@ static const char *clock_start(void) {
         return fd >= 0 && read(fd, &word, 1) == 1 && word == '1' ? "rtc" : "none";
 }
 
-/* WHOLE: with what a record of a chip leaves to that of its server. */
-static void print_producer(Printer *p, const RecordLogOptions *options, const char *uri, const char *boot_id, bool whole) {
+static void print_producer(Printer *p, const RecordLogOptions *options, const char *uri, const char *boot_id) {
         printer_open(p, '{');
         printer_member_always(p, "id", options->producer);
         printer_key(p, "scanner");
@@ -60,12 +59,10 @@ static void print_producer(Printer *p, const RecordLogOptions *options, const ch
                 printer_member(p, "sha256", options->scanner_sha256);
                 printer_close(p, '}');
         }
-        if (whole)
-                printer_member(p, "commit", options->scanner_commit);
+        printer_member(p, "commit", options->scanner_commit);
         printer_close(p, '}');
         printer_member(p, "bootId", boot_id);
-        if (whole)
-                print_host_software(p);
+        print_host_software(p);
         printer_close(p, '}');
 }
 
@@ -89,8 +86,10 @@ int station_init(Station *station, const RecordLogOptions *options) {
         }
         read_boot_id(boot_id);
 
-        print_producer(&station->producer, options, uri, boot_id, false);
-        print_producer(&station->whole_producer, options, uri, boot_id, true);
+        print_producer(&station->whole_producer, options, uri, boot_id);
+        printer_open(&station->producer, '{');
+        printer_member_always(&station->producer, "id", options->producer);
+        printer_close(&station->producer, '}');
         free(uri);
         return station->producer.error < 0 ? station->producer.error : station->whole_producer.error;
 }

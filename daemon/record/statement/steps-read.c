@@ -247,6 +247,19 @@ static Verdict verdict_of(const json_t *step) {
         return _VERDICT_INVALID;
 }
 
+/* Since the run began, which it did not outlive, where no clock was set meanwhile. */
+static void read_span(Reading *reading, const json_t *span, RecordStep *ret) {
+        uint64_t begin = (uint64_t) json_integer_value(json_array_get(span, 0)), end = (uint64_t) json_integer_value(json_array_get(span, 1));
+        const RecordRun *run = &reading->health->scan.run;
+
+        if (!span)
+                return;
+        if (begin > end || end > UINT32_MAX || (run->finished_usec >= run->started_usec && end > (run->finished_usec - run->started_usec) / 1000))
+                (void) REFUSE(reading, "%.40s: it began or ended when it cannot have", ret->name);
+        ret->began_usec = run->started_usec + begin * 1000;
+        ret->ended_usec = run->started_usec + end * 1000;
+}
+
 static void read_step(Reading *reading, const json_t *from, RecordStep *ret) {
         const char *name = text_of(from, "name"), *reason = text_of(from, "reason");
 
@@ -263,6 +276,7 @@ static void read_step(Reading *reading, const json_t *from, RecordStep *ret) {
         };
         if (ret->verdict < 0)
                 (void) REFUSE(reading, "%.40s: status %s with result %s", name, text_of(from, "status"), text_of(from, "result"));
+        read_span(reading, json_object_get(from, "ms"), ret);
         read_measurements(reading, from, name, reason, ret);
         read_diagnoses(reading, json_object_get(from, "diagnoses"), ret);
 }

@@ -36,7 +36,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         /* What follows a change of keys is how the change is known. */
         [STORE_DROPPABLE] = "SELECT idx FROM record WHERE idx >= ?1 AND idx < ?2 AND coalesce(envelope, payload) IS NOT NULL"
                             " AND EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx AND e.finished < ?3 AND e.result != 'FAILED' AND e.type IN"
-                            " ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_SUMMARY "', '" RECORD_TYPE_RUN_START "', '" RECORD_TYPE_HEARTBEAT "'))"
+                            " ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_HEALTH_V2 "', '" RECORD_TYPE_SUMMARY "', '" RECORD_TYPE_RUN_START "', '" RECORD_TYPE_HEARTBEAT "'))"
                             " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
                             " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx - 1 AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_DROP] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL WHERE idx = ?1",
@@ -60,7 +60,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_UNFINISHED] = "SELECT " ENTRY_COLUMNS ENTRY_FROM
                              "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
         [STORE_NEXT_START] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type = '" RECORD_TYPE_RUN_START "' ORDER BY e.idx LIMIT 1",
-        [STORE_NEXT_VERDICT] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type IN ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_SUMMARY "')"
+        [STORE_NEXT_VERDICT] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type IN ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_HEALTH_V2 "', '" RECORD_TYPE_SUMMARY "')"
                                " ORDER BY e.idx LIMIT 1",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
         [STORE_ARCHIVE] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ARCHIVE "' AND idx >= ?1",

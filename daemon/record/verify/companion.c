@@ -16,7 +16,7 @@ static int take_record(const json_t *statement, RecordVerified *record) {
         json_int_t index = json_integer_value(json_object_get(annotations, "index"));
         uint8_t digest[DIGEST_BYTES];
 
-        if ((strcmp(type, RECORD_TYPE_HEALTH) != 0 && strcmp(type, RECORD_TYPE_SUMMARY) != 0) || digest_from_hex(id, digest) < 0 || !*origin ||
+        if ((!record_type_is_health(type) && strcmp(type, RECORD_TYPE_SUMMARY) != 0) || digest_from_hex(id, digest) < 0 || !*origin ||
             strlen(origin) >= sizeof(record->origin) || !json_is_integer(json_object_get(annotations, "index")) || index < 0)
                 return -EBADMSG;
         record->entry.result = RESULT_INCONCLUSIVE;

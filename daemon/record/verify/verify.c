@@ -11,6 +11,7 @@
 #include "daemon/record/statement/reason.h"
 #include "daemon/record/statement/schema.h"
 #include "daemon/record/statement/statement-judge.h"
+#include "daemon/record/statement/statement-read.h"
 #include "daemon/record/statement/statement.h"
 #include "daemon/record/verify/bundle.h"
 #include "daemon/record/verify/companion.h"
@@ -134,6 +135,7 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         _cleanup_json_ json_t *statement = NULL;
         const json_t *predicate, *subject;
         SchemaWrong schema_wrong = {};
+        char spelled[STATEMENT_WRONG];
         _cleanup_health_ Health health = {};
         const char *type, *wrong;
         Judgement judgement;
@@ -147,6 +149,10 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         type = text_of(statement, "predicateType");
         if (strcmp(type, COMPANION_TYPE) == 0)
                 return companion_read(statement, evidence->key, verified, refusal) ?: 1;
+        r = statement_spell_out(&statement, spelled);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, "the payload: ", spelled) : r;
+        type = text_of(statement, "predicateType");
         if (!schema_fits(statement, type, &schema_wrong))
                 return refuse(refusal, "the payload: ", schema_wrong.text);
         predicate = json_object_get(statement, "predicate");
@@ -305,7 +311,7 @@ int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, 
 
 bool record_is_verdict(const RecordEntry *entry) {
         assert(entry);
-        return strcmp(entry->type, RECORD_TYPE_HEALTH) == 0 || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
+        return record_type_is_health(entry->type) || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
 }
 
 const char *record_word(const RecordEntry *entry) {

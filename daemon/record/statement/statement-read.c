@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "daemon/record/statement/statement-read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/record/encode/json.h"
+#include "daemon/record/statement/health-v2.h"
+
+bool record_type_is_health(const char *type) {
+        return strcmp(type, RECORD_TYPE_HEALTH) == 0 || strcmp(type, RECORD_TYPE_HEALTH_V2) == 0;
+}
+
+int statement_spell_out(json_t **statement, char wrong[static STATEMENT_WRONG]) {
+        json_t *whole;
+        int r;
+
+        if (strcmp(text_of(*statement, "predicateType"), RECORD_TYPE_HEALTH_V2) != 0)
+                return 0;
+        r = health_v2_expand(*statement, &whole, wrong);
+        if (r < 0)
+                return r;
+        json_decref(*statement);
+        *statement = whole;
+        return 0;
+}
+
+int record_statement_read(const char *payload, size_t n, json_t **ret) {
+        _cleanup_json_ json_t *statement = NULL;
+        char text[STATEMENT_WRONG];
+        const char *wrong;
+        int r;
+
+        r = json_read(payload, n, &statement, &wrong);
+        if (r == 0)
+                r = statement_spell_out(&statement, text);
+        if (r < 0)
+                return r;
+        *ret = statement;
+        statement = NULL;
+        return 0;
+}
