@@ -286,30 +286,20 @@ static bool is_of_all(const Outcome *outcome, const View *view, bool *ret_first)
         return true;
 }
 
-/* One row where nothing was judged for one reason, for the chip or its whole server. */
+/* One row for the whole server, of whose chips nothing was judged for one reason: that of the first, VIEW. */
 static int add_row_of_all(Table *table, const Outcome *outcome, const View *view) {
         const ViewUntested *sole = untested_sole_reason(view);
+        bool is_away = is_out_of_reach(sole);
         char server[LOCATION_STRING_MAX], what[512];
-        bool is_first, all = is_of_all(outcome, view, &is_first), is_away;
         size_t n;
 
-        if (all && !is_first)
-                return 0;
         n = strcspn(view->where, "/");
         n = n < sizeof(server) ? n : sizeof(server) - 1;
         memcpy(server, view->where, n);
         server[n] = '\0';
-        is_away = all && is_out_of_reach(sole);
         (void) snprintf(what, sizeof(what), "%s%s", sole->reason, is_away ? "; is it on, its name right in assayd.yaml, its simulator up?" : "");
-        return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-",
+        return table_row(table, (const char *[]) { server, result_to_string(view->result), "-",
                                                    action_of(sole, more_to_scan(outcome, view)), "-", what });
-}
-
-/* A server that left when this chip was still before its first test: the row of the others tells of it, too. */
-static bool is_away_alone(const Outcome *outcome, const View *view) {
-        bool is_first;
-
-        return is_out_of_reach(untested_sole_reason(view)) && !is_of_all(outcome, view, &is_first);
 }
 
 static bool has_nothing_but_gaps(const View *view) {
@@ -322,11 +312,12 @@ int untested_add_rows(Table *table, const Outcome *outcome) {
 
         for (size_t i = 0; r >= 0 && i < outcome->n; i++) {
                 const View *view = outcome->views[i];
+                bool is_first;
 
                 if (!has_nothing_but_gaps(view))
                         continue;
-                if (untested_sole_reason(view) && !is_away_alone(outcome, view))
-                        r = add_row_of_all(table, outcome, view);
+                if (untested_sole_reason(view) && is_of_all(outcome, view, &is_first))
+                        r = is_first ? add_row_of_all(table, outcome, view) : 0;
                 else if (view->n_untested > 0)
                         r = group_rows_of(outcome, view, &groups);
                 else

@@ -55,9 +55,12 @@ scan_while() {
         stage_await "scan $scan, which cannot be recorded," is_signing
 }
 
-# is_unknown WORDS: of the server, of the broken chip and of one that is sound.
+says() { { assayctl gate trn-0 2>&1 || true; } | grep -F "$1"; }
+
+# is_unknown WORDS: of the server, of the broken chip and of one that is sound. Until the first commit has failed it is unknown for another reason.
 is_unknown() {
         local part
+        stage_await "that $1" says "$1"
         for part in trn-0 trn-0/chip3 trn-0/chip4; do
                 expect 2 "$part is unknown: $1" assayctl gate "$part"
                 has "$1"
