@@ -77,7 +77,7 @@ static int decide(const char *note, char **ret) {
         return record_log_decide(&options, &(RecordDecision) { note, 1007, "ann" }, ret);
 }
 
-static json_t *payload_of(RecordLog *log, uint64_t index) {
+static json_t *payload_of(RecordLog *log, uint64_t index, const char *reason) {
         RecordKeyring *keyring = place_keyring(&published.place);
         RecordVerified verified;
         json_t *payload;
@@ -85,6 +85,8 @@ static json_t *payload_of(RecordLog *log, uint64_t index) {
         place_verify(log, keyring, index, &verified);
         assert_string_equal(verified.entry.type, RECORD_TYPE_DECISION);
         assert_string_equal(record_word(&verified.entry), "log continued");
+        if (!strstr(verified.reason, reason))
+                fail_msg("\"%s\" does not say \"%s\"", verified.reason, reason);
         payload = json_loadb(verified.payload, verified.n_payload, 0, NULL);
         record_verified_done(&verified);
         (void) record_keyring_free(keyring);
@@ -94,17 +96,21 @@ static json_t *payload_of(RecordLog *log, uint64_t index) {
 /* The decision is record INDEX, and the log goes on after it, scrubbed and published. */
 static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed) {
         _cleanup_free_ char *text = NULL, *wrong = NULL;
+        char reason[256], after[48] = "";
         const json_t *said;
         RecordLog *log;
         int r;
 
+        if (n_signed > 0)
+                (void) snprintf(after, sizeof(after), " after %llu were signed", (unsigned long long) n_signed);
+        (void) snprintf(reason, sizeof(reason), ": went on from %llu records%s, %s, as uid 1007 decided: " NOTE, (unsigned long long) index, after, cause);
         r = decide(NOTE, &text);
         if (r < 0)
                 fail_msg("%d: %s", r, text ?: "");
         assert_null(strstr(text, "--continue-log"));
         log = open_log();
         assert_int_equal(record_log_size(log), index + 1);
-        said = payload_of(log, index);
+        said = payload_of(log, index, reason);
         assert_string_equal(json_string_value(json_object_get(said, "cause")), cause);
         assert_string_equal(json_string_value(json_object_get(said, "note")), NOTE);
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "operator"), "uid")), 1007);

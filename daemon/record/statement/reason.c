@@ -379,17 +379,17 @@ static void print_decision(Printer *printer, const json_t *predicate) {
 
         print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
         printer_text(printer, ": went on from ");
-        printer_unsigned(printer, (uint64_t) json_integer_value(json_object_get(kept, "size")));
+        printer_digits(printer, (uint64_t) json_integer_value(json_object_get(kept, "size")));
         printer_text(printer, " records");
         if (signed_) {
                 printer_text(printer, " after ");
-                printer_unsigned(printer, (uint64_t) json_integer_value(json_object_get(signed_, "size")));
+                printer_digits(printer, (uint64_t) json_integer_value(json_object_get(signed_, "size")));
                 printer_text(printer, " were signed");
         }
         printer_text(printer, ", ");
         print_text(printer, text_of(predicate, "cause"));
         printer_text(printer, ", as uid ");
-        printer_unsigned(printer, (uint64_t) json_integer_value(json_object_get(json_object_get(predicate, "operator"), "uid")));
+        printer_digits(printer, (uint64_t) json_integer_value(json_object_get(json_object_get(predicate, "operator"), "uid")));
         printer_text(printer, " decided: ");
         print_text(printer, text_of(predicate, "note"));
 }
