@@ -39,6 +39,15 @@ static int draft_of(const Station *station, const char *type, const char *name, 
         return 0;
 }
 
+/* Hands GROUP over where its draft fits into an envelope. */
+static int finish(DraftGroup **group, DraftGroup **ret) {
+        int r = draft_check(&(*group)->drafts[0]);
+
+        if (r == 0)
+                *ret = TAKE_PTR(*group);
+        return r;
+}
+
 int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret) {
         static const char *const causes[_RECORD_HEARTBEAT_MAX] = {
                 [RECORD_HEARTBEAT_START] = "start",
@@ -56,12 +65,7 @@ int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **
         draft = &group->drafts[0];
         printer_member(&draft->tail, "cause", causes[cause]);
         print_clock(&draft->tail, station);
-        r = draft_check(draft);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
+        return finish(&group, ret);
 }
 
 int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret) {
@@ -75,12 +79,7 @@ int draft_rotation(const Station *station, const PublicKey *old, const PublicKey
         if (r < 0)
                 return r;
         key_rotation_print(&group->drafts[0].tail, old, new);
-        r = draft_check(&group->drafts[0]);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
+        return finish(&group, ret);
 }
 
 static void print_history(Printer *tail, const char *name, uint64_t size, const TreeHash *root) {
@@ -118,12 +117,7 @@ int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier
         print_history(tail, "kept", kept->size, &root);
         if (doubt->size > 0)
                 print_history(tail, "signed", doubt->size, &doubt->root);
-        r = draft_check(&group->drafts[0]);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
+        return finish(&group, ret);
 }
 
 int draft_archive(const Station *station, const Archive *archive, const uint8_t digest[static DIGEST_BYTES], DraftGroup **ret) {
@@ -140,10 +134,5 @@ int draft_archive(const Station *station, const Archive *archive, const uint8_t 
         draft->has_archive = true;
         draft->archive = *archive;
         archive_print(&draft->tail, archive);
-        r = draft_check(draft);
-        if (r < 0)
-                return r;
-
-        *ret = TAKE_PTR(group);
-        return 0;
+        return finish(&group, ret);
 }
