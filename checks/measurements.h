@@ -55,5 +55,5 @@ const MeasurementRow *measurement_named(const char *name);
  */
 bool measurement_matches(const char *family, const char *check, const char *name);
 
-/* What is wrong with a value that is said in this unit and with this limit, LIMIT_NONE: with none; NULL: nothing. A static sentence. */
+/* Says in a static sentence why a value may not have this unit or this limit (LIMIT_NONE: none). NULL: it may. */
 const char *measurement_wrong(const MeasurementRow *row, const char *unit, LimitType type, double limit);

@@ -45,7 +45,7 @@ typedef struct Particulars {
         SensorReading readings[READINGS_MAX];
 } Particulars;
 
-/* What somebody says of a run that he asks for, a work order for instance: so many bytes with the final zero. */
+/* A note that somebody gives with a run, a work order for instance: so many bytes with the final zero. */
 #define NOTE_TEXT_MAX 257
 
 /* One line of UTF-8, not empty, shorter than NOTE_TEXT_MAX, without control characters and such as turn the direction of what stands beside them. */

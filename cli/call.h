@@ -20,7 +20,7 @@ int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_me
 int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n);
 /* Whether one of these lines stands for an envelope that the log has no more. */
 bool call_is_pruned(const char *line);
-/* What there is to say of it: which archive has it, if one has. Malloc'd; NULL: no memory. */
+/* A sentence on it: which archive has it, if one has. Malloc'd; NULL: no memory. */
 char *call_pruned_reason(const char *line, size_t n);
 
 /* What the log says of itself, signed; NULL where it says nothing. Returns 0 or an exit status, having complained. */

@@ -49,7 +49,7 @@ static void source_done(Source *source) {
         archive_folder_done(&source->archives);
 }
 
-/* What an audit is given up for, and at which file. */
+/* An audit is given up for this, at this file. */
 static int give_up(int status, const Source *source, int r) {
         const char *path = source->archive_failed ? options.archive : source->path, *part = source->archive_failed ? source->archives.name : source->files.failed;
         const char *why = r == -E2BIG            ? "what no checkpoint speaks of and no key has signed goes on and on: given up" :
@@ -170,7 +170,7 @@ static int tell_digest(void *userdata, uint64_t index, char ret[static RECORD_ID
         return r;
 }
 
-/* What is given counts, then what lies beside the records. Before the records: they may be more by then, and must not be fewer. */
+/* A given checkpoint counts, then the one beside the records. Before the records: they may be more by then, and must not be fewer. */
 static int read_checkpoint(Source *source) {
         char **text = &source->files.checkpoint;
         int r = source->path ? 0 : call_checkpoint(source->bus.bus, text, &source->files.n_checkpoint);

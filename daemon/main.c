@@ -305,7 +305,7 @@ static void name_keys(const Config *config) {
         arg_log_key = arg_log_key || config->log_key ? arg_log_key : KEYS_PATH "log.pem";
 }
 
-/* Who it was the audit session knows, also behind sudo. */
+/* The audit session knows who it was, also behind sudo. */
 static int decide(const Config *config) {
         RecordDecision decision = { .note = arg_continue, .uid = getuid() };
         FILE *file = fopen("/proc/self/loginuid", "re");
@@ -437,7 +437,7 @@ static int run(void) {
                 r = serve(event, manager);
 
         sd_event_unref(event);
-        /* What was found while it ran the next start would say, too. */
+        /* The next start would say, too, what was found while it ran. */
         if (manager && record_log_has_failed(manager->log))
                 r = -EBADMSG;
         /* The loop ends with 0 on SIGTERM, and above when the bus is lost: then systemd must start us

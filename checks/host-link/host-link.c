@@ -106,7 +106,7 @@ static double gbps_of(const char *width_text, const char *speed_text) {
         return width * speed * (speed >= 8 ? 128.0 / 130 : 0.8);
 }
 
-/* What the link has trained to, and could train to: the least of both. 0 where it amounts to what is built, and is told in other words. */
+/* The bandwidth that the link has trained to, or could train to, whichever is less. 0 where it amounts to what is built, and is told in other words. */
 static double trained_gbps(const char texts[static _READING_MAX][ATTRIBUTE_TEXT_MAX]) {
         double least = MIN(gbps_of(texts[READING_WIDTH], texts[READING_SPEED]), gbps_of(texts[READING_MAX_WIDTH], texts[READING_MAX_SPEED]));
 

@@ -216,7 +216,7 @@ static void tell_errors(const Group *group, Evidence *evidence, char *expected, 
         evidence->confidence = evidence->has_confidence ? alarm_confidence(group) : 0;
 }
 
-/* What it fails by, or is warned of. */
+/* The value by which it fails, or is warned of. */
 static Decided decided_of(const Judged *judged, const Group *group) {
         const Lane *sum = &group->sum;
 

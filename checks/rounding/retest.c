@@ -46,7 +46,7 @@ int retest_lane(Session *session, unsigned core, WireEngine engine, unsigned lan
 
         ret->p_value = binomial_p_value(ret->ups, ret->n, sound);
         ret->biased = sprt.answer == SPRT_BIASED || (ret->n >= budget->each && ret->p_value <= budget->alpha_stage / 2);
-        /* What equals a bound is beyond it. */
+        /* A value that equals a bound is beyond it. */
         ret->decided = sprt.answer == SPRT_BIASED ? (Decided) { "rounding_retest_ratio", sprt.sum, nextafter(sprt.high, 0) } :
                                                     (Decided) { "rounding_retest_p_value", ret->p_value, nextafter(budget->alpha_stage / 2, 1) };
         return 0;

@@ -35,7 +35,7 @@ typedef struct RecordAuditOptions {
         const char *checkpoint;       /* a signed note; NULL: none */
         size_t n_checkpoint;
         /*
-         * What else whoever holds the log tells of it, of which nothing is believed. Each: -ENOENT where there is no such thing, NULL where nothing of
+         * Answers of whoever holds the log, of which nothing is believed. Each: -ENOENT where there is no such thing, NULL where nothing of
          * the kind is known; what is handed out is looked at before the next call.
          */
         int (*hash)(void *userdata, unsigned level, uint64_t index, uint8_t ret[static 32]); /* node INDEX of LEVEL of the tree; 0: a leaf, which stands for an envelope that is not here */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What records know of memories that scans test region by region. A part of record.h. */
+/* Records know this of memories that scans test region by region. A part of record.h. */
 
 #include "daemon/record/record.h"
 

@@ -27,7 +27,7 @@ typedef struct RecordScrub {
 
 void record_log_scrubbed(RecordLog *log, RecordScrub *ret);
 
-/* Who decides, and why. */
+/* The person who decides, and the reason. */
 typedef struct RecordDecision {
         const char *note; /* as note_text_is_valid() */
         uint32_t uid;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a record says, whatever form it has. Those of chips come in two versions, of which the second is a third as long and leaves out what follows from the
+ * The statement of a record, whatever form it has. Those of chips come in two versions, of which the second is a third as long and leaves out what follows from the
  * rest; its readers see the members of the first. A part of record.h.
  */
 

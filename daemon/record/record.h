@@ -409,7 +409,7 @@ void record_told_done(RecordTold *told);
 /* ---- verification: needs no log ---- */
 
 /*
- * Whose word counts, as a text: public keys in PEM form, of any producer, and beside them, if it likes, lines of c2sp.org/tlog-policy and a few more
+ * A text says whose word counts: public keys in PEM form, of any producer, and beside them, if it likes, lines of c2sp.org/tlog-policy and a few more
  * (daemon/record/keys/keyring.h).
  */
 typedef struct RecordKeyring RecordKeyring;

@@ -141,7 +141,7 @@ static void test_what_is_not_explained_stays(void **state) {
         findings_clear(&findings);
 }
 
-/* What FINDINGS are told as, line by line. Released with free(). */
+/* The lines by which FINDINGS are told. Released with free(). */
 static char *written(const Findings *findings, bool once) {
         Outlet *outlet = calloc(1, sizeof(*outlet));
         char *text = calloc(1, 16384);

@@ -56,7 +56,7 @@ static void each_check_has_a_limit(void **state) {
         }
 }
 
-/* What counts as covered is a row. */
+/* Every coverage count has a row. */
 static void what_plans_promise_is_in_the_table(void **state) {
         const CheckWord *word;
 

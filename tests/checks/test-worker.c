@@ -89,7 +89,7 @@ static void test_healthy_chips_pass(void **state) {
         assert_true(step_on(scan, 3, "spend")->end.seed != step_on(scan, 3, "pass")->end.seed);
 }
 
-/* What parts, software and sensors are said to be counts for nothing, whatever is said. */
+/* No verdict hangs on what parts, software and sensors tell, whatever they tell. */
 static void test_nonsense_about_parts_costs_no_verdict(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) { .nonsense = true }, STEPS("pass", "spend"));
 

@@ -22,7 +22,7 @@
 #define PARTS_MAX 4096u /* chips and servers, times steps */
 #define ROWS_MAX  512u
 
-/* What was said of a step on a chip, or of it on a server of what lies in no chip. */
+/* The values of a step on a chip, or of one on a server that lie in no chip. */
 typedef struct Part {
         Location at;
         const PlanStep *step;
@@ -118,7 +118,7 @@ static int on_event(const Event *event, void *userdata) {
         if (!own)
                 return -EPROTO;
 
-        /* What a chip's step says stays with the chip. */
+        /* The values of a chip's step stay with the chip. */
         switch ((int) event->type) {
         case EVENT_STEP_START:
                 own->said.begun = true;
@@ -181,7 +181,7 @@ static void judge_chip(Reading *reading, const Part *part) {
                 judge_rows(reading, part);
 }
 
-/* What lies in none of its chips; a value beyond its limit alone, as of all packets, makes it no worse than its chips are. */
+/* Values that lie in none of its chips; a value beyond its limit alone, as of all packets, makes it no worse than its chips are. */
 static void judge_server(Reading *reading, const Part *part) {
         if (part->said.found > part->values || (part->values == VERDICT_FAILED && part->said.found != VERDICT_FAILED))
                 complain(reading, part, "its findings come to %s, and its values to %s", verdict_to_string(part->said.found),

@@ -56,7 +56,7 @@ expect 0 "with and without archives" assayctl audit --state "$stage/auditor"
 has "has grown out of the 604 records it had"
 expect 64 "no such folder" assayctl audit --archive "$stage/nowhere"
 
-# Who asks for one is told where it is; it is proven as ever, and a copy of it verifies.
+# A reader who asks for one is told where it is; it is proven as ever, and a copy of it verifies.
 expect 2 "a record that was dropped" assayctl verify 1
 has "it was pruned, and is in the archive records-000000000000.intoto.jsonl: verify a copy of it"
 expect 2 "is not explained" assayctl explain 300

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is not here. Nobody who keeps a record back has to give it a name, so a hole is withheld unless a record that verified says which archive has
+ * Records that are not here. Nobody who keeps a record back has to give it a name, so a hole is withheld unless a record that verified says which archive has
  * what stood there. What an archive that was given has is taken like any other line.
  */
 

@@ -262,7 +262,7 @@ static void check_component(RecordAudit *audit, const RecordEntry *entry, const 
         if (!chip) {
                 if (result_from_string(text_of(annotations, "result")) == RESULT_FAILED)
                         audit_need(audit, index, entry->index);
-                /* What is not here cannot contradict it, but where the run began later. */
+                /* A record that is not here cannot contradict it, but where the run began later. */
                 if (index >= audit->unseen || (run->is_started && index <= run->start))
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index,
                                    "it names record %" PRIu64 ", which is none of a chip in this run", index);

@@ -112,7 +112,7 @@ void audit_hole(RecordAudit *audit, uint64_t index);
 int audit_fill(RecordAudit *audit);
 /* Record INDEX must be here, as the one of BY says. */
 void audit_need(RecordAudit *audit, uint64_t index, uint64_t by);
-/* What RECORD says of an archive, if it does, and whether that is it. */
+/* Takes from RECORD which archive it tells of, if it does, and checks that this is it. */
 int audit_archive_take(RecordAudit *audit, const AuditRecord *record);
 void audit_holes_tell(RecordAudit *audit);
 

@@ -365,7 +365,7 @@ static int take_line(RecordTiles *tiles, const char *line, size_t n, const char 
         return r == 0 && tiles->next_record == tiles->old.size ? write_last_entries(tiles, ret_wrong) : r;
 }
 
-/* What an earlier run has left is held against the log like what is new: a line that is none of it would be handed on as one for ever. */
+/* The lines that an earlier run has left are held against the log like new ones: a line that is none of it would be handed on as one for ever. */
 static int take_lines(RecordTiles *tiles, const char **ret_wrong) {
         const size_t max = RECORD_ENVELOPE_MAX + 1;
         _cleanup_free_ char *text = malloc(max);

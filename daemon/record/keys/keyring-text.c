@@ -302,7 +302,7 @@ static int read_line(Reading *reading, unsigned number, const char *line, size_t
         return 0;
 }
 
-/* What must be there or not together. */
+/* Some lines must be there, and some may not stand together. */
 static int check(Reading *reading) {
         const RecordKeyring *keyring = reading->keyring;
 

@@ -4,7 +4,7 @@
 /*
  * Keyring
  *
- * Whose word counts, as a text. Public keys in PEM form are bound to nothing; beside them stand the lines of c2sp.org/tlog-policy,
+ * A text says whose word counts. Public keys in PEM form are bound to nothing; beside them stand the lines of c2sp.org/tlog-policy,
  *
  *     log VKEY [URL]
  *     witness NAME VKEY [URL]

@@ -136,7 +136,7 @@ int ring_read(const Ring *ring, RecordKeyring **ret, char ret_wrong[static KEYRI
         r = keyring_read(ring->pae + ring->payload_offset, ring->n_pae - ring->payload_offset, &keyring, ret_wrong);
         if (r < 0)
                 return r;
-        /* What stands there for nothing in a station's text may here be a bound that nobody keeps. */
+        /* A line that means nothing in a station's text may here be a bound that nobody keeps. */
         if (keyring->remark > 0) {
                 (void) snprintf(ret_wrong, KEYRING_WRONG_MAX, "line %u begins with no word of a keyring, nor with #", keyring->remark);
                 return -EBADMSG;

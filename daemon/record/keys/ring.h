@@ -37,7 +37,7 @@ int ring_init(Ring *ring, const void *payload, size_t n);
 int ring_sign(Ring *ring, const RecordKey *root);
 void ring_print(Printer *printer, const Ring *ring); /* one line, with its end */
 
-/* What it says, which whoever calls believes: it has a version, expires, names roots and binds all keys. -EBADMSG, and what is wrong. */
+/* Reads the text, which the caller believes: it has a version, expires, names roots and binds all keys. -EBADMSG, and what is wrong. */
 int ring_read(const Ring *ring, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]);
 /* How many roots of KEYRING have signed RING, each counted once; -ENOMEM. */
 int ring_count_signed(const Ring *ring, const RecordKeyring *keyring);

@@ -29,7 +29,7 @@ static int write_lines(RecordLog *log, uint64_t first, int fd) {
         return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
 }
 
-/* What is there under that name was made before a death, of the same lines, or it is another log's. */
+/* A file of that name was made before a death, of the same lines, or it is another log's. */
 static int name_it(int folder, const char *fresh, const char *name, const char *text, size_t n) {
         _cleanup_free_ char *found = NULL;
         size_t n_found = 0;

@@ -56,7 +56,7 @@ static int refuse_key(const RecordLog *log, uint64_t index, const Envelope *enve
         return refuse_record(log, index, why, ret_wrong);
 }
 
-/* What the judge refuses, as far as its signature goes. -EBADMSG: no key of this log has made it, there. */
+/* Takes a record that the judge refuses, as far as its signature goes. -EBADMSG: no key of this log has made it, there. */
 static int take_unruled(RecordLog *log, const Envelope *envelope, uint64_t index, LogRecord *ret) {
         const KeyringKey *key = keyring_find(log->keyring, envelope->key_id);
         const char *wrong;
@@ -96,7 +96,7 @@ static int take_signed(RecordLog *log, Envelope *envelope, uint64_t index, LogRe
         return r;
 }
 
-/* What stands in the tree must be the leaf of this very record: the rest of the tree is worked out from what stands there. */
+/* The hash in the tree must be the leaf of this very record: the rest of the tree is worked out from what stands there. */
 static int check_place(RecordLog *log, Reader *reader, uint64_t index, const Envelope *envelope, const uint8_t id[static DIGEST_BYTES],
                        const LogRecord *record, const char **ret_wrong) {
         const KeyringKey *key = keyring_find(log->keyring, record->verified.key_id);

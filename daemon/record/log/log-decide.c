@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What somebody decides where a log cannot go on by itself: see record-scrub.h. */
+/* Somebody decides that a log goes on which cannot go on by itself: see record-scrub.h. */
 
 #include <assert.h>
 #include <poll.h>

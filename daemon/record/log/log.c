@@ -47,7 +47,7 @@ int log_remark(char **remarks, char *text) {
         return 0;
 }
 
-/* What an earlier process has found must have been mended: then all of it is whole. */
+/* The finding of an earlier process must have been mended: then all of it is whole. */
 static int mend_finding(RecordLog *log, char **ret_wrong) {
         _cleanup_free_ char *found = NULL, *wrong = NULL;
         int r;

@@ -93,7 +93,7 @@ static int check_archived(Pass *pass, uint64_t index) {
         return r == 0 && !archives_have(&pass->archives, index) ? differs(pass, index, "has no envelope, and no record says which archive has it") : r;
 }
 
-/* What its envelope said nobody knows any more: what `entry` says is taken, and its ID. */
+/* Nobody knows any more what its envelope said: `entry` and its ID are taken. */
 static int take_pruned(Pass *pass, uint64_t index) {
         RecordEntry entry;
         int r;

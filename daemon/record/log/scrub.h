@@ -44,7 +44,7 @@ int scrub_pass(RecordLog *log, bool rests, char **ret_wrong);
 /* Asks for a pass, in any thread. */
 void scrub_ask(RecordLog *log);
 
-/* What an earlier pass has found, malloc'd; -ENOENT: nothing. */
+/* The finding of an earlier pass, malloc'd; -ENOENT: there is none. */
 int scrub_read_finding(const RecordLog *log, char **ret);
 /* WHAT is found is told, remembered, and nothing is signed any more. In any thread. */
 void scrub_find(RecordLog *log, const char *what);

@@ -131,7 +131,7 @@ static void take_cleared(const Failed *failed, RecordStep *step) {
         step->n_diagnoses = n;
 }
 
-/* What was read, with no more of what failed in it than stands. */
+/* Leaves of a record that was read only those failures that stand. */
 static void narrow(Failed *failed) {
         Health *health = &failed->health;
         size_t n_steps = health->is_rollup ? health->scan.n_steps : health->chip.n_steps, n = 0;

@@ -4,7 +4,7 @@
 /*
  * Archive
  *
- * What a record says of envelopes that have left the log. The lines that `export` writes of RECORD_ARCHIVE_RECORDS records, those of one bundle of
+ * An archive record tells of envelopes that have left the log. The lines that `export` writes of RECORD_ARCHIVE_RECORDS records, those of one bundle of
  * entries among the tiles, are a file of their own, whose digest is the record's subject. `dropped` names those of them, counted from the first
  * one, that are nowhere else from here on; all others stay in the log.
  */

@@ -81,7 +81,7 @@ static const json_t *find_untested(const json_t *untested, const char *name) {
         return NULL;
 }
 
-/* What was not tested leaves open what it could have counted. */
+/* A step that did not test leaves open what it could have counted. */
 static void read_left_open(Reading *reading, const json_t *untested, RecordStep *step) {
         const json_t *names = json_object_get(find_untested(untested, step->name), "coverage");
         const char **counts = names ? reading_take(reading, json_array_size(names) + 1, sizeof(*counts)) : NULL;
@@ -289,7 +289,7 @@ int health_read(json_t *statement, const char *predicate_type, Health *ret) {
         char wrong[STATEMENT_WRONG];
         const json_t *predicate;
 
-        /* Who has judged its shape has spelled it out already. */
+        /* The check of its shape has spelled it out already. */
         if (json_is_object(json_object_get(json_object_get(statement, "predicate"), "steps")))
                 reading.error = statement_spell_out(&health.statement, wrong);
         if (reading.error < 0) {

@@ -7,7 +7,7 @@
  * A verdict as facts again: the payload of a health record or of a roll-up becomes what the daemon had handed over. So there is one judge (judge.h), one
  * account of places (places.h) and one line of text (reason.h) for what is about to be signed and for what was.
  *
- * What a record says twice and differently facts cannot say, which say everything once: results of measurements, a status beside its result, reasons,
+ * Facts say everything once, so they cannot say what a record says twice and differently: results of measurements, a status beside its result, reasons,
  * names of tests. Of all but the last `wrong` says so, and the facts are what they are. This is where the members of `…health:v1` and `…health-summary:v1` are named; a later form has a reader of its own into the same facts.
  */
 

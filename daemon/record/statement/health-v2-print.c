@@ -75,7 +75,7 @@ static void part_list_add(PartList *list, const char *path) {
 
 /* ---- entries ---- */
 
-/* What a step measured, and which of it has been printed. */
+/* The measurements of a step, and which of them have been printed. */
 typedef struct Entries {
         Printer *printer;
         const RecordHealth *health;
@@ -329,7 +329,7 @@ static void print_step(Printer *printer, const RecordRun *run, const RecordHealt
 
 /* ---- coverage ---- */
 
-/* What was reached of PROMISE by what the steps say; and whether one of them says what was promised. */
+/* How much of PROMISE the steps say was reached, and whether one of them says what was promised. */
 static double reached_of(const RecordHealth *health, const RecordPromise *promise, bool *ret_told) {
         double reached = 0;
 

@@ -55,7 +55,7 @@ static void append(Expansion *x, json_t *list, json_t *value) {
 
 typedef char Path[LOCATION_STRING_MAX + 1];
 
-/* What is no location may be one of a later assayd: who reads places says so. */
+/* A text that is no location may be one of a later assayd: the reader of places says so. */
 static void add_path(Expansion *x, json_t *paths, const char *path) {
         if (json_array_size(paths) >= PARTS_MAX)
                 (void) refuse(x, "more parts than anything has");
@@ -163,7 +163,7 @@ static bool read_parts(Expansion *x, const json_t *parts, Entry *ret) {
         return x->error == 0 && (ret->paths || ret->statistic || refuse(x, "parts of which nothing is told"));
 }
 
-/* What stands in LIST behind the value. */
+/* Reads the items of LIST behind the value. */
 static bool read_rest(Expansion *x, const json_t *list, Entry *ret) {
         size_t i = 1, n = json_array_size(list);
         const json_t *item = json_array_get(list, i);

@@ -26,7 +26,7 @@
  *   "telemetry": { "result": "PASSED", "ms": [90, 161], "measured": {
  *       "hbm_corrected": [[3, 0, 1, 2], "<=", 100, {"at": ["hbm0-3"]}], "temperature": [58.9, "Cel", "<=", 95] } }
  *
- * What a step promised to the plan and measured is "of" that promise; what was reached of it is the largest value of a judged step, of the chip itself.
+ * A count that a step promised to the plan and measured is "of" that promise; reached of it is the largest value of a judged step, of the chip itself.
  * `coverage` holds only promises of which that is not so. Diagnoses, errors and regions are as in version 1.
  */
 

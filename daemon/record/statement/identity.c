@@ -102,7 +102,7 @@ static bool is_digest_of(const char *document, const char *sha256) {
         return digest_sha256(document, strlen(document), digest) < 0 || strcmp(digest_to_hex(digest, hex), sha256) == 0;
 }
 
-/* What stands behind `product:` in the document of the slot that REST of a URI names: SERIAL_SLOT, or unknown_SLOT. */
+/* The text behind `product:` in the document of the slot that REST of a URI names: SERIAL_SLOT, or unknown_SLOT. */
 static void write_slot(const char *rest, const char *origin, char *ret, size_t size) {
         const char *slot = strchr(rest, '_');
         size_t n = strncmp(rest, "unknown_", 8) == 0 ? 0 : (size_t) (slot - rest);

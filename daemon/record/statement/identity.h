@@ -41,7 +41,7 @@ bool identity_serial_is_valid(const char *serial);
 int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
                 Identity *ret);
 
-/* What URI says, "" where it says nothing: one of a part without a serial has no serial of its own. */
+/* Product and serial that URI tells, "" where it tells none: one of a part without a serial has no serial of its own. */
 void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
 
 /* Whether SHA256 is of the document that URI spells, of a record in the log ORIGIN; also where URI is none of ours. */

@@ -25,7 +25,7 @@ bool judge_run(const RecordRun *run, Judgement *ret) {
 
 /* ---- a step ---- */
 
-/* What a code means is not for the record to say: it may only be worse. */
+/* The catalogue says what a code means; a record may only call it worse. */
 static Severity severity_of(const RecordDiagnosis *diagnosis) {
         const CatalogueEntry *entry = catalogue_find(diagnosis->code);
 
@@ -33,7 +33,7 @@ static Severity severity_of(const RecordDiagnosis *diagnosis) {
 }
 
 /*
- * What a value beyond its limit makes of STEP is not for the record to say either, where the limit is one that the check gives it. A step that could not judge
+ * Nor does the record say what a value beyond its limit makes of STEP, where the limit is one that the check gives it. A step that could not judge
  * has left open what its values come to.
  */
 static Severity severity_beyond(const RecordStep *step, const RecordMeasurement *measurement) {

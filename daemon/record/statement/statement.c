@@ -64,7 +64,7 @@ static void print_servers(Printer *printer, const RecordRun *run) {
         printer_close(printer, ']');
 }
 
-/* Who asked for it, and what for. */
+/* The operator, and the note that came with the request. */
 static void print_order(Printer *printer, const RecordRun *run) {
         printer_member(printer, "note", run->note);
         if (!run->has_operator)

@@ -72,7 +72,7 @@ int draft_check(const Draft *draft);
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
 int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret);
-/* What could not be settled without somebody: the log's own key has signed a checkpoint of another history, or its checkpoints are gone. */
+/* A doubt that somebody must settle: the log's own key has signed a checkpoint of another history, or its checkpoints are gone. */
 typedef struct LogDoubt {
         const char *cause; /* "checkpoints-lost", "records-lost" or "forked"; NULL: there is none */
         uint64_t size;      /* of what was signed; 0: not known */
@@ -107,7 +107,7 @@ bool measurement_is_printable(const RecordMeasurement *measurement); /* else it 
 void print_errors(Printer *printer, const RecordStep *step);     /* what kept it from judging, and values that are none */
 void print_regions(Printer *printer, const RecordRegions *regions);
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */
-/* What a step ended as: COMPLETE, ERROR, SKIP and PASSED …; "" of what is no verdict. */
+/* The end of a step in words: COMPLETE, ERROR, SKIP and PASSED …; "" of what is no verdict. */
 const char *health_step_status(Verdict verdict);
 const char *health_step_result(Verdict verdict);
 #define ERROR_NOT_A_NUMBER "not-a-number" /* the symptom of a value that is none; the message is its name */

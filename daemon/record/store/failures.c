@@ -74,7 +74,7 @@ static void write_key(const RecordEntry *entry, const Places *places, const Reco
                         reach ? reach_format(reach, text) : place->step, location_format(&place->where, where));
 }
 
-/* What ENTRY itself found. */
+/* The failure that ENTRY itself found. */
 static int keep(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
         for (size_t i = 0; i < places->n_failed; i++) {
                 const RecordPlace *place = &places->failed[i];

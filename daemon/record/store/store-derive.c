@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What follows from the records and is signed by none: what `entry` says of each, which is the newest of each part and plan, where a failure stands, and
+ * The tables follow from the records and are signed by none: what `entry` says of each, which is the newest of each part and plan, where a failure stands, and
  * which runs have not ended. It is written with the record that changes it, derived anew by the scrub, which compares, and written anew where an
  * older assayd, by other rules, was the last to write: each time by store_derive().
  */
@@ -159,7 +159,7 @@ bool store_entry_is_of(const RecordEntry *entry, const RecordEntry *record) {
                entry->finished_usec / 1000 == record->finished_usec / 1000;
 }
 
-/* What record INDEX itself says. *RET_STATEMENT is NULL where that was pruned: then ENTRY is all that there is. */
+/* The statement of record INDEX. *RET_STATEMENT is NULL where that was pruned: then ENTRY is all that there is. */
 static int read_signed(Reader *reader, uint64_t index, RecordVerified *verified, json_t **ret_statement) {
         _cleanup_(envelope_done) Envelope envelope = {};
         _cleanup_free_ char *text = NULL;

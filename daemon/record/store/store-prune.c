@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What of a store goes away in time: envelopes, once an archive has them, and nothing that proves that they were there. */
+/* Envelopes leave a store in time, once an archive has them; nothing that proves that they were there does. */
 
 #include <stdlib.h>
 #include <string.h>

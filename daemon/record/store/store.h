@@ -153,7 +153,7 @@ int store_derive(Store *store, const RecordEntry *entry, const Places *places, b
 
 struct json_t;
 /*
- * What ENTRY, of STATEMENT, changes in both tables; without a statement, which was pruned, as far as ENTRY tells. 1: as far as that alone, since no facts can be read
+ * Makes the changes of ENTRY, of STATEMENT, in both tables; without a statement, which was pruned, as far as ENTRY tells. 1: as far as that alone, since no facts can be read
  * from the statement by the rules of now.
  */
 int store_derive_signed(Store *store, const RecordEntry *entry, struct json_t *statement);
@@ -202,7 +202,7 @@ int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, cha
 int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
 
 /*
- * What of the records of an archive from FIRST on may go: those that ended before BEFORE_USEC and that nothing refers to, none that FAILED and none that
+ * Tells which records of an archive from FIRST on may go: those that ended before BEFORE_USEC and that nothing refers to, none that FAILED and none that
  * tells of the log itself. It is none where some of these are gone already: what such an archive keeps it keeps for ever.
  */
 int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret);

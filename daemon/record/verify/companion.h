@@ -4,7 +4,7 @@
 /*
  * Companion
  *
- * What a record says in the words of in-toto's test-result predicate (v0.1), as earlier assayds signed it on demand. None is signed any more, but those
+ * A record in the words of in-toto's test-result predicate (v0.1), as earlier assayds signed it on demand. None is signed any more, but those
  * that were given away are still told from a forgery. A companion was signed like a record and is none: it stands in no log, so nobody can tell
  * by its place whether its key was good then. The last entry of its `configuration` names the record, and tells beside it what the predicate has
  * no words for:

@@ -14,7 +14,7 @@ typedef struct Verification {
 
 void verification_done(Verification *verification);
 
-/* What readers select by, and who made it, as STATEMENT says, judged by nobody. -EBADMSG, -ENOMEM. */
+/* Takes what readers select by, and the producer, from STATEMENT, judged by nobody. -EBADMSG, -ENOMEM. */
 int verify_read_entry(const json_t *statement, RecordVerified *ret);
 
 /* Judges an envelope that was parsed. Where it verifies its PAE has left it: the payload is in VERIFIED. 0 or -ENOMEM. */
