@@ -160,14 +160,33 @@ static int hand_over(sd_bus *bus, const SubmitReport *report) {
         return r < 0 ? complain_bus(&error, r, "could not hand over the cosignatures") : 0;
 }
 
-static int judge(const SubmitReport *report) {
+/* The daemon judges by its own key whether there are two logs, and signs nothing any more if so: what it answers tells the operator what has happened to it. */
+static void hand_over_proof(sd_bus *bus, const SubmitResult *result) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r;
+
+        if (!result)
+                return;
+        r = call_manager(bus, "AddCosignatures", &error, NULL, "st", result->proof, (uint64_t) 0);
+        if (r < 0)
+                (void) complain(STATUS_REFUSED, "assayd was handed the checkpoint that witness %s holds: %s", result->name, error.message ?: strerror(-r));
+}
+
+static int judge(sd_bus *bus, const SubmitReport *report) {
+        const SubmitResult *longest = NULL; /* whoever decides to leave that history leaves the shorter ones with it */
         bool is_alarm = false;
 
-        for (size_t i = 0; i < report->n_results; i++)
-                if (report->results[i].outcome == SUBMIT_ROLLED_BACK || report->results[i].outcome == SUBMIT_REWRITTEN) {
-                        alarm_of(report, &report->results[i]);
-                        is_alarm = true;
-                }
+        for (size_t i = 0; i < report->n_results; i++) {
+                const SubmitResult *result = &report->results[i];
+
+                if (result->outcome != SUBMIT_ROLLED_BACK && result->outcome != SUBMIT_REWRITTEN)
+                        continue;
+                alarm_of(report, result);
+                is_alarm = true;
+                if (result->proof && (!longest || result->held > longest->held))
+                        longest = result;
+        }
+        hand_over_proof(bus, longest);
         if (is_alarm)
                 return STATUS_REFUSED;
         return report->has_quorum ? STATUS_PASSED : complain(STATUS_CANNOT_TELL, "the witnesses that cosigned %" PRIu64 " records are no quorum", report->size);
@@ -191,6 +210,6 @@ int verb_cosign(int argc, char **argv) {
         r = options.quiet ? 0 : print(&report);
         if (r != 0)
                 return r;
-        r = judge(&report);
+        r = judge(bus, &report);
         return r == STATUS_REFUSED || handed == 0 ? r : handed;
 }

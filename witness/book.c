@@ -104,7 +104,7 @@ static int open_database(Book *book, const char *folder, char **ret_wrong) {
 
         if (answers(book, "PRAGMA journal_mode", "wal") <= 0 || answers(book, "PRAGMA synchronous", "2") <= 0)
                 return refuse(ret_wrong, "the database cannot promise that what it took is on the disk");
-        r = sqlite3_prepare_v3(book->db, "SELECT size, root, at FROM log WHERE origin = ?1", -1, SQLITE_PREPARE_PERSISTENT, &book->read, NULL);
+        r = sqlite3_prepare_v3(book->db, "SELECT size, root, at, note FROM log WHERE origin = ?1", -1, SQLITE_PREPARE_PERSISTENT, &book->read, NULL);
         if (r == SQLITE_OK)
                 r = sqlite3_prepare_v3(book->db,
                                        "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (origin) DO UPDATE SET size = excluded.size,"
@@ -234,22 +234,41 @@ static int read_row(sqlite3_stmt *row, Held *ret) {
         return 0;
 }
 
-int book_read(Book *book, const char *origin, Held *ret) {
-        Held none = {};
+/* NOTE NULL: it is not asked for. */
+static int read_log(Book *book, const char *origin, Held *ret, char **note, size_t *n) {
         int r;
 
         (void) sqlite3_bind_text(book->read, 1, origin, -1, SQLITE_STATIC);
         r = sqlite3_step(book->read);
         if (r == SQLITE_ROW)
                 r = read_row(book->read, ret);
-        else if (r == SQLITE_DONE) {
-                r = tree_empty(&none.root);
-                if (r == 0)
-                        *ret = none;
-        } else
-                r = error_of(book, r) ?: -EIO;
+        else
+                r = r == SQLITE_DONE ? -ENOENT : error_of(book, r) ?: -EIO;
+        if (r == 0 && note) {
+                const char *blob = sqlite3_column_blob(book->read, 3);
+
+                *note = strndup(blob ?: "", (size_t) sqlite3_column_bytes(book->read, 3));
+                *n = *note ? strlen(*note) : 0;
+                r = *note ? 0 : -ENOMEM;
+        }
         (void) sqlite3_reset(book->read);
         return r;
+}
+
+int book_read(Book *book, const char *origin, Held *ret) {
+        Held none = {};
+        int r = read_log(book, origin, ret, NULL, NULL);
+
+        if (r != -ENOENT)
+                return r;
+        r = tree_empty(&none.root);
+        if (r == 0)
+                *ret = none;
+        return r;
+}
+
+int book_read_note(Book *book, const char *origin, Held *ret, char **ret_note, size_t *ret_n) {
+        return read_log(book, origin, ret, ret_note, ret_n);
 }
 
 /* That a log only grows stands in the statement as well, whoever calls. */

@@ -36,6 +36,8 @@ DEFINE_CLEANUP(Book *, book_close);
 
 /* Size 0, and its root, for a log that was never vouched for. */
 int book_read(Book *book, const char *origin, Held *ret);
+/* The checkpoint itself as well, as it came (*ret_note: malloc'd, N bytes). -ENOENT: none was ever vouched for. */
+int book_read_note(Book *book, const char *origin, Held *ret, char **ret_note, size_t *ret_n);
 /*
  * Both of one group: what was written is read back at once, and on disk when book_commit() returns 0. -ENOSPC, -EIO …: from either, and
  * book_commit() says it again: nothing of the group was written, or all of it and that is not told: book_read() knows. -ESTALE: the

@@ -18,7 +18,7 @@ typedef struct Answer {
 void answer_done(Answer *answer);
 
 /*
- * Posts to URL/add-checkpoint: http:, https:, or unix:/PATH for a socket on this machine. Follows nothing, sends no credentials. -EIO: no answer, and
- * WRONG says why.
+ * Posts BODY to URL/PATH, or gets what is there (NULL). URL: http:, https:, or unix:/… for a socket on this machine. Follows nothing, sends no credentials.
+ * -EIO: no answer, and WRONG says why.
  */
-int exchange_post(CURL *curl, const char *url, const Printer *body, Answer *ret, char wrong[static CURL_ERROR_SIZE]);
+int exchange(CURL *curl, const char *url, const char *path, const Printer *body, Answer *ret, char wrong[static CURL_ERROR_SIZE]);

@@ -15,7 +15,8 @@
 #include "witness/request.h"
 #include "witness/tell.h"
 
-#define PATH "/add-checkpoint"
+#define SUBMIT_PATH "/add-checkpoint"
+#define HELD_PATH   "/checkpoint" /* below the hash of an origin */
 
 typedef struct Connection {
         LIST_ENTRY(Connection) entry;
@@ -49,23 +50,34 @@ static uint64_t now_usec(clockid_t clock) {
 
 /* ---- answers ---- */
 
-static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status, const char *type, const void *text, size_t n) {
+/* ALLOWED: the method that there is, of what answers that it is another. */
+static enum MHD_Result send_with(struct MHD_Connection *connection, unsigned status, const char *type, const char *allowed, const void *text, size_t n) {
         struct MHD_Response *response = MHD_create_response_from_buffer(n, (void *) (uintptr_t) text, MHD_RESPMEM_MUST_COPY);
         enum MHD_Result r;
 
         if (!response)
                 return MHD_NO;
         r = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-        if (r == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-                r = MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, MHD_HTTP_METHOD_POST);
+        if (r == MHD_YES && allowed)
+                r = MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allowed);
         if (r == MHD_YES)
                 r = MHD_queue_response(connection, status, response);
         MHD_destroy_response(response);
         return r;
 }
 
+static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status, const char *type, const void *text, size_t n) {
+        return send_with(connection, status, type, NULL, text, n);
+}
+
 static enum MHD_Result send_sentence(struct MHD_Connection *connection, unsigned status, const char *sentence) {
         return send_text(connection, status, "text/plain", sentence, strlen(sentence));
+}
+
+static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *allowed) {
+        static const char sentence[] = "there is only POST add-checkpoint, and GET HASH/checkpoint\n";
+
+        return send_with(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", allowed, sentence, strlen(sentence));
 }
 
 /* The journal keeps the whole request: what a known log has signed and should not have is evidence. */
@@ -119,10 +131,11 @@ static void conclude_waiting(Server *server) {
 
 /* ---- requests ---- */
 
-static bool path_is_ours(const char *path) {
-        size_t n = strlen(path);
+/* The prefix is whatever a proxy in front leaves of it. */
+static const char *find_end(const char *path, const char *end) {
+        size_t n = strlen(path), n_end = strlen(end);
 
-        return n >= strlen(PATH) && strcmp(path + n - strlen(PATH), PATH) == 0;
+        return n >= n_end && strcmp(path + n - n_end, end) == 0 ? path + n - n_end : NULL;
 }
 
 /* A path is what was sent: decoded, it would end at the first %00. */
@@ -145,14 +158,30 @@ static bool has_two_lengths(struct MHD_Connection *connection) {
         return n > 1;
 }
 
+/* All that waits is on the disk before anything is told of it. */
+static enum MHD_Result send_held(Server *server, struct MHD_Connection *connection, const char *path) {
+        const char *end = find_end(path, HELD_PATH);
+        _cleanup_printer_ Printer body = {};
+        char hash[DIGEST_HEX] = "";
+        unsigned status;
+
+        if (end - path > DIGEST_HEX - 1 && end[-DIGEST_HEX] == '/')
+                (void) snprintf(hash, sizeof(hash), "%.*s", DIGEST_HEX - 1, end - (DIGEST_HEX - 1));
+        conclude_waiting(server);
+        status = witness_checkpoint(server->witness, hash, &body);
+        return body.error < 0 ? MHD_NO : send_text(connection, status, "text/plain", body.text, body.n);
+}
+
 /* What is wrong with a request is said as soon as its head is there. */
-static enum MHD_Result begin(struct MHD_Connection *connection, const char *path, const char *method, void **upload) {
+static enum MHD_Result begin(Server *server, struct MHD_Connection *connection, const char *path, const char *method, void **upload) {
         const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
 
-        if (!path_is_ours(path))
-                return send_sentence(connection, MHD_HTTP_NOT_FOUND, "there is only POST add-checkpoint\n");
+        if (find_end(path, HELD_PATH))
+                return strcmp(method, MHD_HTTP_METHOD_GET) == 0 ? send_held(server, connection, path) : refuse_method(connection, MHD_HTTP_METHOD_GET);
+        if (!find_end(path, SUBMIT_PATH))
+                return send_sentence(connection, MHD_HTTP_NOT_FOUND, "there is only POST add-checkpoint, and GET HASH/checkpoint\n");
         if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
-                return send_sentence(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "there is only POST add-checkpoint\n");
+                return refuse_method(connection, MHD_HTTP_METHOD_POST);
         if (length && strtoull(length, NULL, 10) > REQUEST_MAX)
                 return send_sentence(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n");
         if (has_two_lengths(connection))
@@ -166,7 +195,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         Upload *upload = *state;
 
         if (!upload)
-                return begin(connection, path, method, state);
+                return begin(userdata, connection, path, method, state);
         if (*n_data == 0)
                 return upload->is_too_large ? send_sentence(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n") :
                                               add_checkpoint(userdata, connection, upload);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checks/whole-file.h"
+#include "daemon/record/encode/digest.h"
 #include "daemon/record/encode/words.h"
 
 static const char *take_text(char **to, const Words *words) {
@@ -114,6 +115,41 @@ static int sort_logs(Settings *settings, char **ret_wrong) {
         return 0;
 }
 
+static uint64_t begin_of(const uint8_t hash[static DIGEST_BYTES]) {
+        uint64_t begin;
+
+        memcpy(&begin, hash, sizeof(begin));
+        return begin;
+}
+
+static int compare_hash(const void *a, const void *b) {
+        uint64_t x = ((const SettingsHash *) a)->begin, y = ((const SettingsHash *) b)->begin;
+
+        return x < y ? -1 : x > y;
+}
+
+/* Whoever reads asks for a log by the hash of its origin, and none of them may cost a look at all logs. */
+static int hash_logs(Settings *settings) {
+        uint8_t hash[DIGEST_BYTES];
+
+        settings->hashes = calloc(settings->n_logs + 1, sizeof(SettingsHash));
+        if (!settings->hashes)
+                return -ENOMEM;
+        for (size_t i = 0; i < settings->n_logs; i++) {
+                const char *name = settings->logs[i].name;
+                int r;
+
+                if (i > 0 && strcmp(name, settings->logs[i - 1].name) == 0)
+                        continue;
+                r = digest_sha256(name, strlen(name), hash);
+                if (r < 0)
+                        return r;
+                settings->hashes[settings->n_hashes++] = (SettingsHash) { begin_of(hash), (uint32_t) i };
+        }
+        qsort(settings->hashes, settings->n_hashes, sizeof(SettingsHash), compare_hash);
+        return 0;
+}
+
 int settings_parse(const char *text, size_t n, Settings **ret, char **ret_wrong) {
         _cleanup_(settings_freep) Settings *settings = NULL;
         unsigned number = 0;
@@ -132,6 +168,8 @@ int settings_parse(const char *text, size_t n, Settings **ret, char **ret_wrong)
                         return refuse(ret_wrong, number, wrong);
         }
         r = sort_logs(settings, ret_wrong);
+        if (r == 0)
+                r = hash_logs(settings);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(settings);
@@ -158,6 +196,7 @@ Settings *settings_free(Settings *settings) {
         for (size_t i = 0; i < settings->n_logs; i++)
                 free(settings->logs[i].name);
         free(settings->logs);
+        free(settings->hashes);
         free(settings);
         return NULL;
 }
@@ -174,4 +213,13 @@ const SettingsLog *settings_find_log(const Settings *settings, const char *origi
                         high = middle;
         }
         return low < settings->n_logs && strcmp(settings->logs[low].name, origin) == 0 ? &settings->logs[low] : NULL;
+}
+
+const SettingsLog *settings_find_hash(const Settings *settings, const uint8_t hash[static DIGEST_BYTES]) {
+        SettingsHash wanted = { .begin = begin_of(hash) };
+        const SettingsHash *found = bsearch(&wanted, settings->hashes, settings->n_hashes, sizeof(wanted), compare_hash);
+        const char *name = found ? settings->logs[found->log].name : "";
+        uint8_t whole[DIGEST_BYTES];
+
+        return found && digest_sha256(name, strlen(name), whole) == 0 && memcmp(whole, hash, DIGEST_BYTES) == 0 ? &settings->logs[found->log] : NULL;
 }

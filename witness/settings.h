@@ -26,10 +26,18 @@ typedef struct SettingsLog {
         uint8_t public[NOTE_PUBLIC_BYTES];
 } SettingsLog;
 
+/* The SHA-256 of an origin begins with these eight bytes. */
+typedef struct SettingsHash {
+        uint64_t begin;
+        uint32_t log; /* the first of its name */
+} SettingsHash;
+
 typedef struct Settings {
         char *name, *listen, *key, *state, *anchor; /* NULL: not said */
         size_t n_logs;
         SettingsLog *logs; /* by name; a log may have several keys */
+        size_t n_hashes;
+        SettingsHash *hashes; /* one of each name, ascending */
 } Settings;
 
 /* -EINVAL, and *ret_wrong (malloc'd) says which line is none; or the errno of reading. */
@@ -40,3 +48,5 @@ DEFINE_CLEANUP(Settings *, settings_free);
 
 /* The first key of a log, or NULL; others follow it as long as their name is the same. */
 const SettingsLog *settings_find_log(const Settings *settings, const char *origin);
+/* The same by the SHA-256 of the origin. */
+const SettingsLog *settings_find_hash(const Settings *settings, const uint8_t hash[static DIGEST_BYTES]);

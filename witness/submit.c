@@ -188,7 +188,7 @@ static int ask(Submission *submission, const KeyringWitness *witness, SubmitResu
                 r = print_request(submission, old, &body);
                 if (r < 0)
                         return r;
-                if (exchange_post(submission->curl, witness->url, &body, &answer, wrong) < 0) {
+                if (exchange(submission->curl, witness->url, "add-checkpoint", &body, &answer, wrong) < 0) {
                         result->outcome = end(result, SUBMIT_UNREACHABLE, "%s", wrong);
                         return 0;
                 }
@@ -198,6 +198,33 @@ static int ask(Submission *submission, const KeyringWitness *witness, SubmitResu
         }
         result->outcome = end(result, SUBMIT_ODD, "the size it holds is another each time");
         return 0;
+}
+
+/* ---- an alarm ---- */
+
+/*
+ * The checkpoint that the witness holds, as proof: who reads it looks at the log's own signature, and needs not believe the witness. One that keeps it back has
+ * raised an alarm without a proof.
+ */
+static int fetch_held(const Submission *submission, const KeyringWitness *witness, SubmitResult *result) {
+        const char *origin = submission->checkpoint.origin;
+        _cleanup_(answer_done) Answer answer = {};
+        char wrong[CURL_ERROR_SIZE], hex[DIGEST_HEX];
+        _cleanup_free_ char *path = NULL;
+        uint8_t hash[DIGEST_BYTES];
+        int r;
+
+        if (result->outcome != SUBMIT_ROLLED_BACK && result->outcome != SUBMIT_REWRITTEN)
+                return 0;
+        r = digest_sha256(origin, strlen(origin), hash);
+        if (r < 0)
+                return r;
+        if (asprintf(&path, "%s/checkpoint", digest_to_hex(hash, hex)) < 0)
+                return -ENOMEM;
+        if (exchange(submission->curl, witness->url, path, NULL, &answer, wrong) < 0 || answer.status != 200 || !answer.body.text)
+                return 0;
+        result->proof = strndup(answer.body.text, answer.body.n);
+        return result->proof ? 0 : -ENOMEM;
 }
 
 /* ---- all of them ---- */
@@ -237,8 +264,13 @@ static int ask_all(Submission *submission, const RecordKeyring *keyring, const c
                 (void) strcpy(result->name, keyring->witnesses[i].name);
                 if (keyring->witnesses[i].key.type == NOTE_OTHER)
                         result->outcome = end(result, SUBMIT_ODD, "its key is of a type that is not known here: what it signs cannot be verified");
-                else if ((r = ask(submission, &keyring->witnesses[i], result)) < 0)
-                        return r;
+                else {
+                        r = ask(submission, &keyring->witnesses[i], result);
+                        if (r == 0)
+                                r = fetch_held(submission, &keyring->witnesses[i], result);
+                        if (r < 0)
+                                return r;
+                }
                 report->n_results++;
                 seen |= result->outcome == SUBMIT_COSIGNED ? UINT32_C(1) << i : 0;
         }
@@ -280,12 +312,16 @@ int submit(const RecordKeyring *keyring, const SubmitLog *log, const char *const
                 r = write_note(submission, &report);
         curl_easy_cleanup(submission->curl);
         printer_done(&submission->lines);
-        if (r == 0)
+        if (r < 0)
+                submit_report_done(&report);
+        else
                 *ret = report;
         return r;
 }
 
 void submit_report_done(SubmitReport *report) {
+        for (size_t i = 0; i < report->n_results; i++)
+                free(report->results[i].proof);
         free(report->note);
-        report->note = NULL;
+        *report = (SubmitReport) {};
 }

@@ -32,6 +32,7 @@ typedef struct SubmitResult {
         uint64_t held; /* what it said last that it held */
         uint64_t usec; /* when it cosigned, by its clock */
         char reason[192]; /* printable; "" where it cosigned */
+        char *proof;      /* of an alarm: the checkpoint that it holds, as it came (malloc'd); NULL: it hands out none, or there is no alarm */
 } SubmitResult;
 
 typedef struct SubmitReport {

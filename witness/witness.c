@@ -14,6 +14,7 @@ static const struct {
         [WITNESS_COSIGNED] = { 200, -1, NULL },
         [WITNESS_MALFORMED] = { 400, -1, "malformed" },
         [WITNESS_UNKNOWN_LOG] = { 404, -1, "no log of this origin is known here" },
+        [WITNESS_NEVER] = { 404, -1, "no checkpoint of this log was ever cosigned here" },
         [WITNESS_NOT_SIGNED] = { 403, -1, "no key that is known of this log has signed the checkpoint" },
         [WITNESS_BACKWARDS] = { 400, -1, "the old size is larger than the checkpoint's" },
         [WITNESS_OTHER_SIZE] = { 409, -1, "another size is held" },
@@ -152,6 +153,7 @@ static void print_body(WitnessReply *reply) {
                 return;
         case WITNESS_MALFORMED:
         case WITNESS_UNKNOWN_LOG:
+        case WITNESS_NEVER:
         case WITNESS_NOT_SIGNED:
         case WITNESS_BACKWARDS:
         case WITNESS_NOT_CONSISTENT:
@@ -207,4 +209,38 @@ void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64
 
 void witness_reply_done(WitnessReply *reply) {
         printer_done(&reply->body);
+}
+
+/* ---- what is held ---- */
+
+static unsigned say(Printer *body, WitnessAnswer answer) {
+        printer_done(body);
+        printer_text(body, answers[answer].wrong);
+        printer_text(body, "\n");
+        return answers[answer].status;
+}
+
+/* The same second signs the same bytes again: Ed25519 has no chance in it. */
+unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *body) {
+        _cleanup_free_ Note *parsed = malloc(sizeof(*parsed));
+        _cleanup_free_ char *note = NULL;
+        uint8_t digest[DIGEST_BYTES];
+        const SettingsLog *log;
+        Held held;
+        size_t n;
+        int r;
+
+        log = digest_from_hex(hash, digest) == 0 ? settings_find_hash(witness->settings, digest) : NULL;
+        if (!log)
+                return say(body, WITNESS_UNKNOWN_LOG);
+        r = parsed ? book_read_note(witness->book, log->name, &held, &note, &n) : -ENOMEM;
+        if (r == -ENOENT)
+                return say(body, WITNESS_NEVER);
+        if (r == 0)
+                r = note_parse(note, n, parsed);
+        if (r < 0)
+                return say(body, WITNESS_FAILED);
+        printer_raw(body, note, n);
+        note_sign(body, parsed->text, parsed->n, &witness->key, witness->signer, held.usec);
+        return body->error < 0 ? say(body, WITNESS_FAILED) : answers[WITNESS_COSIGNED].status;
 }

@@ -4,7 +4,7 @@
 /*
  * Witness
  *
- * c2sp.org/tlog-witness@v1.0.0: vouches that a log only ever grew. It signs the newest checkpoint of a log it knows, with the time, when
+ * c2sp.org/tlog-witness: vouches that a log only ever grew. It signs the newest checkpoint of a log it knows, with the time, when
  * that one is proven to hold all of what it vouched for before, and never two that contradict each other. Whoever asks gets the same
  * answer: what counts is the log's signature. One thread calls; so what is checked is still true when it is written, and of what is written
  * nothing is told before it is on the disk.
@@ -26,6 +26,7 @@ typedef enum WitnessAnswer {
         WITNESS_COSIGNED,
         WITNESS_MALFORMED,
         WITNESS_UNKNOWN_LOG,
+        WITNESS_NEVER,          /* it has cosigned nothing of that log, which somebody asks for */
         WITNESS_NOT_SIGNED,
         WITNESS_BACKWARDS,      /* the old size is above the new one */
         WITNESS_OTHER_SIZE,     /* than the one it holds, which it tells */
@@ -60,6 +61,12 @@ void witness_conclude(const Witness *witness, WitnessReply *reply, int committed
 /* Both, for one request alone. */
 void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret);
 void witness_reply_done(WitnessReply *reply);
+
+/*
+ * The newest checkpoint of a log that was cosigned, with the log's signatures and the cosignature as it was given, for whoever compares what a log shows them.
+ * HASH: the SHA-256 of its origin in lower-case hex. Returns the status of HTTP: 200, or 404 or 503 with a sentence in BODY; no group of the book may be open.
+ */
+unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *body);
 
 unsigned witness_answer_to_status(WitnessAnswer answer); /* of HTTP */
 /*

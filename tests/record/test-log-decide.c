@@ -202,32 +202,53 @@ static void test_a_log_that_dies_before_its_first_checkpoint_goes_on(void **stat
 }
 
 /* Two checkpoints of one log that its own key has signed, as a witness may show the other one: whoever brings it need not be believed. */
-static void test_a_proven_alarm_stops_the_log(void **state) {
-        char other[4096] = "";
+static void take_anchor(char note[static 4096]) {
+        FILE *file = fopen(published.anchor, "re");
+
+        assert_non_null(file);
+        note[fread(note, 1, 4095, file)] = '\0';
+        assert_int_not_equal(note[0], '\0');
+        (void) fclose(file);
+}
+
+static void assert_cosign(RecordLog *log, const char *note, int error, const char *says) {
         RecordOutcome outcome;
+
+        assert_int_equal(record_log_cosign(log, note, strlen(note), 1), 0);
+        place_wait(log, &outcome);
+        assert_int_equal(outcome.error, error);
+        if (!outcome.wrong || !strstr(outcome.wrong, says))
+                fail_msg("\"%s\" does not say \"%s\"", outcome.wrong ?: "", says);
+        assert_int_equal(record_log_has_failed(log), error == -ENOTUNIQ);
+        record_outcome_done(&outcome);
+}
+
+static void test_a_proven_alarm_stops_the_log(void **state) {
+        char other[4096], longer[4096];
         RecordLog *log;
-        FILE *file;
 
         append(RECORDS);
-        file = fopen(published.anchor, "re");
-        assert_non_null(file);
-        assert_true(fread(other, 1, sizeof(other) - 1, file) > 0);
-        (void) fclose(file);
+        take_anchor(other);
+        append(2);
+        take_anchor(longer);
         remove_state();
         *published.elsewhere = '\0'; /* a copy elsewhere, which knows nothing of the first */
         published.server.run[35] = '9';
         append(RECORDS + 1);
 
         log = open_log();
-        assert_int_equal(record_log_cosign(log, other, strlen(other), 1), 0);
-        place_wait(log, &outcome);
-        assert_int_equal(outcome.error, -ENOTUNIQ);
-        assert_true(record_log_has_failed(log));
+        assert_cosign(log, other, -ENOTUNIQ, "has signed a checkpoint of another one");
         assert_non_null(strstr(record_log_wrong(log), "has signed a checkpoint of another one"));
-        record_outcome_done(&outcome);
         (void) record_log_free(log);
         assert_refused("its first 5 records are not those that were published");
         assert_decided(RECORDS + 1, "forked", RECORDS);
+
+        /* What was decided is decided, whoever tells of it again; that the other one has gone on is new. */
+        log = open_log();
+        assert_cosign(log, other, -ENOENT, "which somebody has decided to leave");
+        assert_cosign(log, longer, -ENOTUNIQ, "has signed a checkpoint of another one");
+        (void) record_log_free(log);
+        assert_refused("its first 7 records are not those that were published");
 }
 
 /* No decision makes what is damaged whole; and one needs a reason. */

@@ -175,14 +175,44 @@ rm "$stage"/records.db* "$stage"/*.checkpoint
 cp -a "$stage"/old/* "$stage"
 start
 stage_await "a checkpoint" settled
+cp -a "$stage"/records.db* "$stage"/*.checkpoint "$stage/old"
 expect 3 "a log that was put back is an alarm" cosign
 has ALARM
+has "assayd was handed the checkpoint that witness w"
+has "the key of this log has signed a checkpoint of another one"
 query 'map(.outcome)[:2] == ["rolled-back", "rolled-back"]'
-for _ in 1 2 3; do stop; start; done
+kill "$stage_daemon_pid"
+wait "$stage_daemon_pid" || true
+again() {
+        timeout 60 "$stage_build/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --key "$stage/record.pem" --log-key "$stage/log.pem" --state-dir "$stage" \
+                --run "$stage_build/checks/assay-run" "$@"
+}
+expect 3 "it does not start again by itself" again
+has "this is an old copy"
+has "--continue-log"
+
+# One that has outgrown what the witnesses hold before any of them was asked.
+rm "$stage"/records.db* "$stage"/*.checkpoint
+cp -a "$stage"/old/* "$stage"
+for _ in 1 2 3; do start; stop; done
+start
 stage_await "a checkpoint" settled
-expect 3 "and once it has outgrown what it was too" cosign
-query 'map(.outcome)[:2] == ["rewritten", "rewritten"]'
-expect 3 "whoever is asked" cosign w2
+expect 3 "nor is it once it has outgrown what it was" cosign w2
+query 'map(.outcome) == ["rewritten"]'
+has "assayd was handed the checkpoint that witness w2 holds: "
+has "Nothing is signed any more"
+kill "$stage_daemon_pid"
+wait "$stage_daemon_pid" || true
+expect 3 "nor then" again
+has "two copies went on from the same state"
+has "--continue-log"
+expect 0 "until somebody decides it" again --continue-log "the disk was put back, ticket 4711"
+start
+stage_await "a checkpoint" settled
+expect 3 "the witnesses tell of it for ever" cosign
+has "ALARM: the log was rewritten"
+has "of another history of this log, which somebody has decided to leave"
+expect 0 "and the log goes on" assayctl status
 stop
 
 done_expecting

@@ -51,11 +51,17 @@ def served(witness):
     return False
 
 
+def held(witness, key, method='GET', prefix=''):
+    """The newest checkpoint that it has cosigned of KEY's log, as who monitors it asks for it."""
+    return witness.post('', f'{prefix}/{sha256(key.name.encode()).hex()}/checkpoint', method)
+
+
 def main():
     log_key = Key(folder + '/log.pem', 'fleet.example/stations/st-017', 1)
     other_key = Key(folder + '/other.pem', log_key.name, 1)  # same name, not known
+    silent_key = Key(folder + '/silent.pem', 'fleet.example/stations/st-019', 1)
     foreign_key = Key(folder + '/foreign.pem', 'fleet.example/stations/st-018', 1)
-    witness = Witness(program, folder + '/w1', 'fleet.example/witness/w1', [log_key]).start()
+    witness = Witness(program, folder + '/w1', 'fleet.example/witness/w1', [log_key, silent_key]).start()
     log = Log(log_key).grow(20)
 
     slow = []
@@ -136,6 +142,7 @@ def main():
     connection.close()
     tap.holds(witness.post('', '/')[0] == 404, '404: another path')
     tap.holds(witness.post('', method='GET')[0] == 405, '405: another method')
+    tap.holds(held(witness, log_key, method='POST')[0] == 405, '405: nor can what is held be posted')
     try:
         status = witness.post('x', '/' + 'y' * 9000)[0]
     except (OSError, http.client.HTTPException):
@@ -151,11 +158,21 @@ def main():
     foreign = Key(folder + '/w9.pem', 'some.example/witness', 4)
     more = f'{DASH} {foreign.name} {b64(foreign.id + bytes(2428))}\n{DASH} x {b64(bytes(5))}\n'
     status, body, _ = witness.post(log.request(16, 17, note=log.note(17, more)))
+    when = witness.key.cosigned(log.text(17), body)
     tap.holds(status == 200, 'lines of keys that are not known are passed over', status, body)
 
     fetched = subprocess.run(['curl', '-sS', '-w', '%{http_code} %{content_type}', '--data-binary', '@-', f'http://127.0.0.1:{witness.port}/add-checkpoint'],
                              input=log.request(3, 20), capture_output=True, text=True, check=True).stdout
     tap.holds(fetched == '17\n409 text/x.tlog.size', 'curl gets the same', fetched)
+    status, body, kind = held(witness, log_key, prefix='/some/prefix')
+    tap.holds((status, kind) == (200, 'text/plain') and body.startswith(log.text(17) + '\n' + log_key.line(log.text(17)) + more),
+              'what it holds is handed out with all signatures that it came with', status, body, kind)
+    tap.holds(witness.key.cosigned(log.text(17), body[len(log.text(17)) + 1:].splitlines(True)[-1]) == when, 'and with the cosignature that it gave', body)
+    tap.holds(held(witness, foreign_key)[0] == 404, '404: nothing is held of a log that nobody knows')
+    tap.holds(held(witness, silent_key)[0] == 404, '404: nor of one that has never asked')
+    for path in ('/checkpoint', '/' + 'g' * 64 + '/checkpoint', '/' + sha256(log_key.name.encode()).hex()[1:] + '/checkpoint',
+                 '/' + sha256(log_key.name.encode()).hex().upper() + '/checkpoint', '/x' + sha256(log_key.name.encode()).hex() + '/checkpoint'):
+        tap.holds(witness.post('', path, 'GET')[0] == 404, f'404: {path[:20]} is no hash of an origin')
 
     # Threat 9: two logs of one name and key, for two readers.
     one, two = log.fork().grow(3, 'one'), log.fork().grow(3, 'two')

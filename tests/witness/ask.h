@@ -18,6 +18,7 @@ typedef struct Ask {
         RecordKey *log, *signer;
         NoteKey key;
         SettingsLog known;
+        SettingsHash hash;
         Settings settings;
         Witness witness;
         size_t n_nodes;
@@ -44,6 +45,7 @@ static inline SettingsLog ask_known(NoteKey *key) {
 }
 
 static inline void ask_init(Ask *ask) {
+        uint8_t digest[DIGEST_BYTES];
         char *wrong = NULL;
 
         memset(ask, 0, sizeof(*ask));
@@ -52,7 +54,10 @@ static inline void ask_init(Ask *ask) {
         ask->log = place_key(&ask->place, "record.key", RECORD_ED25519);
         ask->key = note_key_of(PLACE_ORIGIN, NOTE_LOG, ask->log);
         ask->known = ask_known(&ask->key);
-        ask->settings = (Settings) { .n_logs = 1, .logs = &ask->known };
+        if (digest_sha256(ask->known.name, strlen(ask->known.name), digest) < 0)
+                abort();
+        memcpy(&ask->hash.begin, digest, sizeof(ask->hash.begin));
+        ask->settings = (Settings) { .n_logs = 1, .logs = &ask->known, .n_hashes = 1, .hashes = &ask->hash };
         ask->witness = (Witness) { .signer = ask->signer, .settings = &ask->settings };
         if (witness_key_init(&ask->witness.key, "fleet.example/witness/w1", ask->signer) < 0 ||
             book_open(ask->place.folder, NULL, false, &ask->witness.book, &wrong) < 0)

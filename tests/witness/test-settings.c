@@ -99,12 +99,17 @@ static void test_many_logs_are_found(void **state) {
         assert_int_equal(settings_parse(text.text, text.n, &settings, &wrong), 0);
         for (unsigned i = 0; i < 200000; i += 199) {
                 const SettingsLog *key;
+                uint8_t hash[DIGEST_BYTES];
                 char name[32];
 
                 (void) snprintf(name, sizeof(name), "log/%u", i);
                 key = settings_find_log(settings, name);
                 assert_non_null(key);
                 assert_int_equal(key->public[0] | key->public[1] << 8 | key->public[2] << 16, i);
+                assert_int_equal(digest_sha256(name, strlen(name), hash), 0);
+                assert_ptr_equal(settings_find_hash(settings, hash), key);
+                hash[DIGEST_BYTES - 1] ^= 1; /* the index has its beginning alone */
+                assert_null(settings_find_hash(settings, hash));
         }
 }
 

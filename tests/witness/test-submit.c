@@ -26,7 +26,7 @@ typedef struct Said {
 static Ask one;
 static struct MHD_Daemon *http;
 static RecordKeyring *keyring;
-static Said said;
+static Said said, said_held;
 static uint64_t signing_usec;
 static unsigned n_asked;
 static char last[REQUEST_MAX];
@@ -41,12 +41,26 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
         return r;
 }
 
+static enum MHD_Result reply_held(struct MHD_Connection *connection, const char *path) {
+        _cleanup_printer_ Printer body = {};
+        char hash[DIGEST_HEX] = "";
+        unsigned status;
+
+        if (said_held.body)
+                return reply(connection, said_held.status, said_held.body, strlen(said_held.body));
+        assert_int_equal(sscanf(path, "/prefix/%64[0-9a-f]/checkpoint", hash), 1);
+        status = witness_checkpoint(&one.witness, hash, &body);
+        return reply(connection, status, body.text, body.n);
+}
+
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
                                   const char *data, size_t *n_data, void **state) {
         Printer *body = *state;
         enum MHD_Result r;
         WitnessReply answer;
 
+        if (strcmp(method, "GET") == 0)
+                return reply_held(connection, path);
         if (!body) {
                 *state = calloc(1, sizeof(Printer));
                 return strcmp(path, "/prefix/add-checkpoint") == 0 && strcmp(method, "POST") == 0 ? MHD_YES : MHD_NO;
@@ -98,7 +112,7 @@ static int setup(void **state) {
         assert_non_null(http);
         (void) snprintf(url, sizeof(url), "http://127.0.0.1:%u/prefix/", MHD_get_daemon_info(http, MHD_DAEMON_INFO_BIND_PORT)->port);
         keyring = keyring_of(&one.witness.key, url);
-        said = (Said) {};
+        said = said_held = (Said) {};
         signing_usec = (uint64_t) time(NULL) * 1000000;
         n_asked = 0;
         return 0;
@@ -183,6 +197,58 @@ static void test_what_was_cosigned_is_asked_once(void **state) {
         assert_int_equal(strncmp(last, "old 9\n\n", 7), 0);
         submit_report_done(&report);
         submit_report_done(&again);
+}
+
+/* Shows the checkpoint of 11 records; that of SIZE, which the log's own key has signed, is what the witness hands out. */
+static void assert_proven(uint64_t size, SubmitOutcome expected) {
+        _cleanup_free_ Note *note = calloc(1, sizeof(*note));
+        Checkpoint checkpoint;
+        SubmitReport report;
+        uint64_t usec;
+
+        assert_int_equal(outcome_with(11, "", &report), expected);
+        assert_non_null(report.results[0].proof);
+        assert_int_equal(note_parse(report.results[0].proof, strlen(report.results[0].proof), note), 0);
+        assert_int_equal(note_verify(note, &one.key, &usec), 1);
+        assert_int_equal(note_verify(note, &one.witness.key, &usec), 1);
+        assert_int_equal(usec, signing_usec);
+        assert_int_equal(checkpoint_parse(note->text, note->n, &checkpoint), 0);
+        assert_int_equal(checkpoint.size, size);
+        submit_report_done(&report);
+}
+
+static void assert_unproven(Said instead) {
+        SubmitReport report;
+
+        said_held = instead;
+        assert_int_equal(outcome_with(11, "", &report), SUBMIT_ROLLED_BACK);
+        assert_null(report.results[0].proof);
+        submit_report_done(&report);
+        said_held = (Said) {};
+}
+
+static void test_an_alarm_comes_with_its_proof(void **state) {
+        SubmitReport report;
+
+        assert_int_equal(outcome_with(9, "", &report), SUBMIT_COSIGNED);
+        assert_null(report.results[0].proof);
+        submit_report_done(&report);
+        one.n_nodes = one.size = 0;
+        one.tree = (Frontier) {};
+        for (unsigned i = 0; i < 20; i++)
+                ask_grow(&one, 1);
+        assert_proven(9, SUBMIT_REWRITTEN);
+}
+
+static void test_a_witness_may_keep_the_proof_back(void **state) {
+        static char much[EXCHANGE_ANSWER_MAX + 2];
+
+        (void) memset(much, 'x', sizeof(much) - 1);
+        assert_int_equal(outcome(12), SUBMIT_COSIGNED);
+        assert_proven(12, SUBMIT_ROLLED_BACK);
+        assert_unproven((Said) { 404, "there is only POST add-checkpoint\n" });
+        assert_unproven((Said) { 200, "" });
+        assert_unproven((Said) { 200, much });
 }
 
 static void test_a_log_that_was_rolled_back_is_an_alarm(void **state) {
@@ -348,6 +414,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_a_log_that_grows_is_cosigned),
                 TEST(test_what_was_cosigned_is_asked_once),
+                TEST(test_an_alarm_comes_with_its_proof),
+                TEST(test_a_witness_may_keep_the_proof_back),
                 TEST(test_a_log_that_was_rolled_back_is_an_alarm),
                 TEST(test_a_log_that_was_rewritten_is_an_alarm),
                 TEST(test_a_witness_that_forgot_is_told),

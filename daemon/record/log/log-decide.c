@@ -5,8 +5,11 @@
 #include <assert.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/param.h>
 
+#include "daemon/record/encode/json.h"
 #include "daemon/record/log/log.h"
+#include "daemon/record/statement/statement-read.h"
 
 static void await(RecordLog *log) {
         struct pollfd pollfd = { .fd = record_log_fd(log), .events = POLLIN };
@@ -56,4 +59,36 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
         if (r == 0)
                 r = await_outcome(log);
         return r < 0 ? r : await_checkpoint(log);
+}
+
+static int read_left(RecordLog *log, uint64_t index, uint64_t *left) {
+        _cleanup_json_ json_t *statement = NULL;
+        RecordVerified verified;
+        json_int_t size = 0;
+        int r;
+
+        r = log_read_record(log, index, &verified);
+        if (r < 0)
+                return r == -ENODATA ? -EBADMSG : r;
+        r = record_statement_read(verified.payload, verified.n_payload, &statement);
+        if (r == 0)
+                size = json_integer_value(json_object_get(json_object_get(json_object_get(statement, "predicate"), "signed"), "size"));
+        record_verified_done(&verified);
+        *left = MAX(*left, (uint64_t) MAX(size, 0));
+        return r;
+}
+
+int log_read_left(RecordLog *log, uint64_t *ret) {
+        uint64_t index = 0, left = 0;
+        int r;
+
+        while ((r = reader_index_behind(&log->reader, STORE_DECISION, index, &index)) == 0) {
+                r = read_left(log, index++, &left);
+                if (r < 0)
+                        return r;
+        }
+        if (r != -ENOENT)
+                return r;
+        *ret = left;
+        return 0;
 }

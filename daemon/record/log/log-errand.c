@@ -15,10 +15,15 @@ static void close_if(RecordLog *log, bool unknown) {
 }
 
 static int run_cosign(RecordLog *log, Errand *errand) {
+        uint64_t left = (uint64_t) log->left;
         bool unknown;
         int r;
 
-        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->text, errand->n, &unknown, &errand->wrong);
+        r = log->left < 0 ? log_read_left(log, &left) : 0;
+        if (r < 0)
+                return r;
+        log->left = (int64_t) left;
+        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, left, errand->text, errand->n, &unknown, &errand->wrong);
         close_if(log, unknown);
         if (r == -ENOTUNIQ)
                 log_fail(log, errand->wrong);

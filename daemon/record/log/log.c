@@ -141,6 +141,7 @@ static RecordLog *log_new(const RecordLogOptions *options) {
         log->key = options->key;
         log->queue_max = options->queue_max ?: QUEUE_DEFAULT;
         log->lock_fd = log->event_fd = -EBADF;
+        log->left = -1;
         log->queued_end = &log->queued;
         log->done_end = &log->done;
         (void) pthread_mutex_init(&log->mutex, NULL);

@@ -36,6 +36,7 @@ struct RecordLog {
         Publisher publisher;
         DraftGroup *kept; /* what could not be committed and is tried again, the oldest first */
         uint64_t kept_due_usec; /* CLOCK_MONOTONIC */
+        int64_t left; /* records of log_read_left(); -1: it was not asked yet */
         Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 
         /* for everyone */
@@ -82,6 +83,12 @@ int log_check_last(RecordLog *log, char **ret_wrong);
 int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, char **ret_error);
 /* Adds a remark of the opening, TEXT (malloc'd), which it takes over, to those that are there. */
 int log_remark(char **remarks, char *text);
+
+/*
+ * log-decide.c: of how many records the longest other history is that the key of this log has signed and that somebody decided to leave; 0: nobody has.
+ * -EBADMSG
+ */
+int log_read_left(RecordLog *log, uint64_t *ret);
 
 /* Record INDEX of this log, read and verified, whatever its type. -EBADMSG, -ENODATA: pruned. */
 int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);

@@ -48,10 +48,10 @@ int publisher_anchor_tree(const Publisher *publisher, const Frontier *tree);
 /* Whether CHECKPOINT, of no more records than STORE has, is of this tree. */
 int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal);
 /*
- * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; SIZE is that of the log. Errors as of
- * record_log_cosign(), with *ret_wrong (a static sentence); but -EBADMSG without one: what is kept is damaged. *ret_unknown: as of store_append().
+ * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; SIZE is that of the log. LEFT: as of log_read_left(). Errors
+ * as of record_log_cosign(), with *ret_wrong (a static sentence); but -EBADMSG without one: what is kept is damaged. *ret_unknown: as of store_append().
  */
-int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, const char *data, size_t n, bool *ret_unknown,
+int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, uint64_t left, const char *data, size_t n, bool *ret_unknown,
                      const char **ret_wrong);
 /* When a checkpoint over SIZE records is to be signed, CLOCK_MONOTONIC; UINT64_MAX: there is nothing new to say. */
 uint64_t publisher_due(const Publisher *publisher, uint64_t size);

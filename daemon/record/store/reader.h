@@ -43,5 +43,8 @@ int reader_leaf(Reader *reader, uint64_t index, TreeHash *ret);
 int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd);
 /* The document a subject's digest is of, malloc'd; -ENOENT. */
 int reader_identity(Reader *reader, const uint8_t digest[static DIGEST_BYTES], char **ret);
-/* The first record at or behind FIRST by which a key named the next (STORE_ROTATION), or that tells of an archive (STORE_ARCHIVE); -ENOENT. */
+/*
+ * The first record at or behind FIRST by which a key named the next (STORE_ROTATION), that tells of an archive (STORE_ARCHIVE), or by which somebody
+ * decided that the log goes on (STORE_DECISION); -ENOENT.
+ */
 int reader_index_behind(Reader *reader, StoreStatement which, uint64_t first, uint64_t *ret);

@@ -64,6 +64,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                                " ORDER BY e.idx LIMIT 1",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
         [STORE_ARCHIVE] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ARCHIVE "' AND idx >= ?1",
+        [STORE_DECISION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_DECISION "' AND idx >= ?1", /* without an index: asked once in a process, if at all */
         [STORE_ALL_NEWEST] = "SELECT subject, plan, idx FROM newest ORDER BY subject, plan",
         [STORE_ALL_UNFINISHED] = "SELECT subject, run, idx FROM unfinished ORDER BY subject, run, idx",
         [STORE_NEXT_CHECKPOINT] = "SELECT size, note, witnesses FROM checkpoint WHERE size > ?1 ORDER BY size LIMIT 1",

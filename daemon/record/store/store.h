@@ -68,6 +68,7 @@ typedef enum StoreStatement {
         STORE_IDENTITY,
         STORE_ROTATION,
         STORE_ARCHIVE,
+        STORE_DECISION,
         STORE_ALL_NEWEST,
         STORE_ALL_UNFINISHED,
         STORE_NEXT_CHECKPOINT,
