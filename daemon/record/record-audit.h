@@ -61,7 +61,7 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_ORIGIN,             /* a record is of another log */
         RECORD_AUDIT_LEAF,               /* a record is not the one the tree was made of */
         RECORD_AUDIT_CHECKPOINT,         /* what the log says of itself does not verify */
-        RECORD_AUDIT_ROOT,               /* the tree is not that of the checkpoint */
+        RECORD_AUDIT_ROOT,               /* the tree is not that of the checkpoint, or not what a decision to go on says */
         RECORD_AUDIT_ROLLED_BACK,        /* the log had more records when it was last seen */
         RECORD_AUDIT_REWRITTEN,          /* it had others */
         RECORD_AUDIT_ROLL_UP,            /* a roll-up does not tell what the records of its chips tell */
@@ -81,6 +81,7 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_UNSTARTED,          /* a result of a run that never began */
         RECORD_AUDIT_RERUN,              /* a chip failed, and then passed the same plan without a repair */
         RECORD_AUDIT_PLAN,               /* two plans of one name */
+        RECORD_AUDIT_BEGIN,              /* a result tells of another begin or seed than the start of its run */
         RECORD_AUDIT_CHALLENGE,          /* a challenge was answered twice */
         RECORD_AUDIT_SILENCE,            /* more than two hours without a record */
         RECORD_AUDIT_CLOCK,              /* the clock went backwards in a boot */

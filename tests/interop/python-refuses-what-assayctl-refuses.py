@@ -559,7 +559,7 @@ def rotations(bench):
     assert decision["predicateType"].endswith(":log-decision:v1")
     for what, expected, kept in (("a decision to go on with nothing", CANNOT_TELL, {}), ("with what is not here", REFUSED, {"size": 1}), ("with something else", REFUSED, {"sha256": "0" * 64})):
         decision["predicate"]["kept"].update(kept)
-        bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", old.envelope(decision) + b"\n" + MARK % (1, b"0" * 64)), alone=True)
+        bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", old.envelope(decision) + b"\n" + MARK % (1, b"0" * 64)))
     # There is no checkpoint: whether the end is missing cannot be told, and nothing else.
     for what, expected, more in (("a rotation", CANNOT_TELL, lines), ("the new key after it", CANNOT_TELL, lines + [next_line(new)]),
                                  ("the old key after it", REFUSED, lines + [next_line(old)]), ("a third key after it", REFUSED, lines + [next_line(stranger)]),

@@ -142,8 +142,6 @@ class Log:
             if record.kind() == "key-rotation":
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])
-            elif record.kind() == "log-decision":
-                self.attempt_and_note(index, self.check_decision, record)
             elif record.kind() == "run-start":
                 starts[predicate["run"]["id"]] = record
             elif record.kind().startswith("health"):
@@ -161,11 +159,16 @@ class Log:
             if decode64(named["spki"]) != spki(key) or named["keyid"] != fingerprint(key):
                 raise Refused("the rotation names another key than it has")
 
+    def check_decisions(self):
+        for index, record in sorted(self.records.items()):
+            if record.kind() == "log-decision":
+                self.attempt_and_note(index, self.check_decision, record)
+
     def check_decision(self, record):
-        """Somebody went on with a log that had lost what its key has signed: what he says that he kept must be here."""
+        """Somebody went on with a log that had lost what its key has signed: what he says that he kept are the records before this one."""
         kept = record.predicate["kept"]
-        leaves = [self.leaves.get(index) for index in range(kept["size"])] if kept["size"] <= record.index else []
-        if len(leaves) != kept["size"] or None not in leaves and root_of(leaves).hex() != kept["sha256"]:
+        leaves = [self.leaves.get(index) for index in range(record.index)]
+        if kept["size"] != record.index or None not in leaves and root_of(leaves).hex() != kept["sha256"]:
             raise Refused("the decision is about another log than this")
         return f"somebody went on with what was left ({record.predicate['cause']}): {record.predicate['note']}"
 
@@ -308,6 +311,7 @@ def check_log(log, lines, folder, options):
         earlier = log.attempt("-", Checkpoint, options.earlier.read_bytes(), log.keyring)
         if earlier:
             log.attempt("-", log.check_checkpoint, earlier, "the earlier checkpoint")
+    log.check_decisions()
     log.check_archives()
     if not log.records:
         log.tell("unknown", "-", "nothing was verified")

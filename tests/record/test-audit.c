@@ -283,6 +283,10 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
                 { 2, "predicate.run.challenge", NULL, RECORD_AUDIT_RUN },
                 { 3, "predicate.run.challenge", "\"Y2hhbGxlbmdl0009\"", RECORD_AUDIT_RUN },
                 { 1, "predicate.run.stage", "\"REPAIR\"", RECORD_AUDIT_RUN },
+                { 1, "predicate.run.startedOn", "\"2026-11-21T01:00:01.000Z\"", RECORD_AUDIT_BEGIN },
+                { 3, "predicate.run.startedOn", "\"2026-11-21T00:59:59.000Z\"", RECORD_AUDIT_BEGIN },
+                { 1, "predicate.run.seed", "8", RECORD_AUDIT_BEGIN },
+                { 3, "predicate.run.seed", "8", RECORD_AUDIT_BEGIN },
         };
 
         for (size_t i = 0; i < ELEMENTS(changes); i++) {
@@ -331,6 +335,70 @@ static void test_a_run_ends_as_it_began(void **state) {
         assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_RUN, 1, 1);
         trial_done(&trial);
+}
+
+/* A chip leaves the seed of its run to its server. */
+static void test_who_says_no_seed_says_no_other_one(void **state) {
+        static const Change silent = { 1, "predicate.run.seed", NULL, RECORD_AUDIT_BEGIN };
+        Trial trial;
+
+        trial_init(&trial);
+        changed_scan(&trial.ledger, &silent, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_BEGIN, 0, 0);
+        trial_done(&trial);
+}
+
+/* Somebody goes on with SIZE records, of which ROOT is the tree's. */
+static void add_decision(Ledger *ledger, uint64_t size, const TreeHash *root) {
+        json_t *start = ledger_statement(ledger, ledger->source->start), *from = json_object_get(start, "predicate");
+        char hex[DIGEST_HEX];
+
+        ledger_add(ledger,
+                   json_pack("{s:s, s:[{s:{s:s}}], s:s, s:{s:O, s:O, s:s, s:s, s:s, s:{s:i}, s:{s:I, s:s}}}", "_type", "https://in-toto.io/Statement/v1", "subject",
+                             "digest", "sha256", "1111111111111111111111111111111111111111111111111111111111111111", "predicateType", RECORD_TYPE_DECISION,
+                             "predicate", "producer", json_object_get(from, "producer"), "log", json_object_get(from, "log"), "sentOn",
+                             "2026-11-21T01:00:00Z", "cause", "records-lost", "note", "the disk was lost", "operator", "uid", 0, "kept", "size", (json_int_t) size,
+                             "sha256", digest_to_hex(root->bytes, hex)),
+                   NULL, NULL);
+        json_decref(start);
+}
+
+static void test_a_decision_is_about_the_records_before_it(void **state) {
+        static const struct {
+                uint64_t size, root; /* as many records as it says, and as many as its root is of */
+                bool holds;
+        } cases[] = {
+                { LEDGER_SCAN, LEDGER_SCAN, true },
+                { LEDGER_SCAN, LEDGER_SCAN - 1, false },
+                { LEDGER_SCAN - 1, LEDGER_SCAN - 1, false },
+                { LEDGER_SCAN + 1, LEDGER_SCAN, false },
+                { 0, 0, false },
+        };
+        Trial trial;
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                TreeHash root;
+
+                trial_init(&trial);
+                ledger_scan(&trial.ledger, true);
+                root = plain_root(trial.ledger.leaves, cases[i].root);
+                add_decision(&trial.ledger, cases[i].size, &root);
+                ledger_scan(&trial.ledger, true);
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), cases[i].holds ? RESULT_PASSED : RESULT_FAILED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_DECISION], 1);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_ROOT], !cases[i].holds);
+                if (!cases[i].holds)
+                        assert_int_equal(finding(&trial, RECORD_AUDIT_ROOT)->first, LEDGER_SCAN);
+
+                /* Where nobody tells the hash of a record before it, how many there are is known. */
+                prune(&trial, 0, trial.ledger.ids[0]);
+                assert_int_equal(trial_run(&trial), cases[i].size == LEDGER_SCAN ? RESULT_INCONCLUSIVE : RESULT_FAILED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_ROOT], cases[i].size != LEDGER_SCAN);
+                trial_done(&trial);
+        }
 }
 
 /* What was pruned tells nothing of a chip in a run that began later: who has no record of it cannot name an old one. */
@@ -814,6 +882,8 @@ int main(void) {
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
                 cmocka_unit_test(test_a_challenge_is_answered_once),
                 cmocka_unit_test(test_a_run_ends_as_it_began),
+                cmocka_unit_test(test_who_says_no_seed_says_no_other_one),
+                cmocka_unit_test(test_a_decision_is_about_the_records_before_it),
                 cmocka_unit_test(test_a_roll_up_names_no_record_from_before_its_run),
                 cmocka_unit_test(test_a_refused_record_spoils_the_log),
                 cmocka_unit_test(test_an_unknown_key_leaves_it_open),

@@ -13,20 +13,16 @@
 
 #include "daemon/record/statement/archive.h"
 
+static int compare_first(const void *key, const void *item) {
+        uint64_t x = *(const uint64_t *) key, y = ((const AuditHoles *) item)->first;
+
+        return (x > y) - (x < y);
+}
+
 static AuditHoles *find_holes(const RecordAudit *audit, uint64_t index) {
-        uint64_t first = index - index % RECORD_ARCHIVE_RECORDS;
+        const uint64_t first = index - index % RECORD_ARCHIVE_RECORDS;
 
-        for (size_t a = 0, b = audit->n_holes; a < b;) {
-                size_t middle = a + (b - a) / 2;
-
-                if (audit->holes[middle].first == first)
-                        return &audit->holes[middle];
-                if (audit->holes[middle].first < first)
-                        a = middle + 1;
-                else
-                        b = middle;
-        }
-        return NULL;
+        return audit->n_holes > 0 ? bsearch(&first, audit->holes, audit->n_holes, sizeof(*audit->holes), compare_first) : NULL;
 }
 
 /* Holes come in the order of their indices. */
@@ -49,9 +45,8 @@ void audit_hole(RecordAudit *audit, uint64_t index) {
 
         if (holes)
                 region_set_add(&holes->records, (unsigned) (index - holes->first));
-        audit->unseen = index + 1;
         audit->bundle.has_hole = true;
-        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+        audit_lose(audit, index + 1);
 }
 
 int audit_fill(RecordAudit *audit) {
@@ -85,14 +80,14 @@ void audit_need(RecordAudit *audit, uint64_t index, uint64_t by) {
 }
 
 int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
-        uint64_t index = record->verified->entry.index;
+        uint64_t index = record->entry->index;
         char digest[RECORD_ID_HEX], name[RECORD_ARCHIVE_NAME_MAX];
         AuditHoles *holes;
         Archive archive;
         RegionSet gone;
         int r = -ENOENT;
 
-        if (strcmp(record->verified->entry.type, RECORD_TYPE_ARCHIVE) != 0 || strcmp(record->verified->origin, audit->report.origin) != 0)
+        if (strcmp(record->verified->origin, audit->report.origin) != 0)
                 return 0;
         if (archive_parse(record->predicate, &archive) < 0)
                 return 0; /* which the judge has refused */

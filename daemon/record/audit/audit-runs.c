@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Runs, what they came to, and how often each chip was tried. What later records are held against is kept in objects of JSON, which have their members
+ * in the order in which they came:
+ *
+ *     runs         of which the roll-up is still to come, by ID: the record and place of the start, what begin_of() that told, and the chips met so far
+ *     challenges   the first run-start that each is answered by
+ *     plans        by name: the newest run-start of each, and the plan's digest
+ *     chips        by identity and plan: the place among those of the report
+ *     failures     likewise: the newest record that FAILED, where none has passed since
+ *     repairs      by identity: the newest record
+ */
+
 #include "daemon/record/audit/audit.h"
 
 #include <inttypes.h>
@@ -7,376 +20,279 @@
 
 #include "daemon/record/encode/json.h"
 
-/* A chip's record in a run whose roll-up is still to come. */
-typedef struct RunChip {
-        uint64_t index;
-        char id[RECORD_ID_HEX], subject[RECORD_ID_HEX];
-        Location where;
-        Result result;
-        bool is_listed;
-} RunChip;
-
-typedef struct Run {
-        char key[RECORD_RUN_BYTES]; /* its ID */
-        bool is_started;
-        uint64_t start;
-        char where[LOCATION_STRING_MAX]; /* as its start says */
-        char plan[64], plan_sha256[RECORD_ID_HEX];
-        char challenge[RECORD_ID_HEX]; /* its digest; "": none */
-        Location server;
-        Stage stage;
-        size_t n_chips, n_room;
-        RunChip *chips;
-} Run;
-
-typedef struct Challenge {
-        char key[RECORD_ID_HEX]; /* its digest */
-        uint64_t index;
-        uint64_t started_usec; /* the runs of one scan begin at one time, and answer one challenge */
-} Challenge;
-
-typedef struct Plan {
-        char key[64];
-        char sha256[RECORD_ID_HEX];
-        uint64_t index;
-} Plan;
-
-typedef struct Repair {
-        char key[RECORD_ID_HEX]; /* the chip's identity */
-        uint64_t index;
-} Repair;
-
-#define CHIP_KEY (RECORD_ID_HEX + 64)
-
-typedef struct Chip {
-        char key[CHIP_KEY]; /* identity and plan */
-        RecordAuditChip told;
-        bool has_failed;
-        uint64_t failed; /* and not passed since */
-} Chip;
-
-static void *add(RecordAudit *audit, AuditSet *set, const char *key, size_t size) {
-        void *item = audit_set_add(set, key, size);
-
-        if (!item)
-                audit->error = -ENOMEM;
-        return item;
+json_t *audit_memory_new(void) {
+        return json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}", "runs", "challenges", "plans", "chips", "failures", "repairs");
 }
 
-static const char *plan_digest(const AuditRecord *record) {
-        const json_t *plan = json_array_get(json_object_get(record->predicate, "configuration"), 0);
+static json_t *recall(const RecordAudit *audit, const char *list, const char *key) {
+        return json_object_get(json_object_get(audit->memory, list), key);
+}
 
-        return text_of(json_object_get(plan, "digest"), "sha256");
+static void forget(RecordAudit *audit, const char *list, const char *key) {
+        (void) json_object_del(json_object_get(audit->memory, list), key);
+}
+
+/* Takes VALUE over; NULL: there was no memory for it. */
+static void set(RecordAudit *audit, json_t *object, const char *key, json_t *value) {
+        if (json_object_set_new(object, key, value) < 0)
+                audit->error = -ENOMEM;
+}
+
+static void keep(RecordAudit *audit, const char *list, const char *key, json_t *value) {
+        set(audit, json_object_get(audit->memory, list), key, value);
+}
+
+static json_t *index_json(const AuditRecord *record) {
+        return json_integer((json_int_t) record->entry->index);
+}
+
+static uint64_t index_of(const json_t *object, const char *key) {
+        return (uint64_t) json_integer_value(json_object_get(object, key));
+}
+
+/* The record that a roll-up's COMPONENT names. */
+static uint64_t named_index(const json_t *component) {
+        return index_of(json_object_get(component, "annotations"), "logIndex");
+}
+
+static const json_t *plan_of(const AuditRecord *record) {
+        return json_array_get(json_object_get(record->predicate, "configuration"), 0);
 }
 
 static const char *place_of(const AuditRecord *record, char text[static LOCATION_STRING_MAX]) {
-        return record->verified->entry.subject.server[0] ? location_format(&record->verified->entry.subject, text) : record->subject;
+        return record->entry->subject.server[0] ? location_format(&record->entry->subject, text) : record->subject;
+}
+
+/* The run of RECORD; NULL: no memory. */
+static json_t *run_of(RecordAudit *audit, const AuditRecord *record) {
+        if (!recall(audit, "runs", record->entry->run))
+                keep(audit, "runs", record->entry->run, json_pack("{s:[]}", "chips"));
+        return recall(audit, "runs", record->entry->run);
 }
 
 /* ---- a run begins ---- */
 
-/* The digest of what a run answers; "": it answers nothing. */
-static const char *challenge_of(const AuditRecord *record, char hex[static DIGEST_HEX]) {
-        const char *text = text_of(json_object_get(record->predicate, "run"), "challenge");
-        uint8_t digest[DIGEST_BYTES];
+/* The runs of one scan begin at one time, and answer one challenge. */
+static void check_challenge(RecordAudit *audit, const AuditRecord *record) {
+        const json_t *run = json_object_get(record->predicate, "run"), *first;
+        const char *challenge = text_of(run, "challenge"), *began = text_of(run, "startedOn");
+        uint64_t index = record->entry->index;
 
-        return *text && digest_sha256(text, strlen(text), digest) == 0 ? digest_to_hex(digest, hex) : "";
-}
-
-static void check_challenge(RecordAudit *audit, const AuditRecord *record, const char *digest) {
-        const RecordEntry *entry = &record->verified->entry;
-        Challenge *challenge;
-
-        if (!*digest)
+        if (!*challenge)
                 return;
-        challenge = add(audit, &audit->challenges, digest, sizeof(*challenge));
-        if (!challenge)
-                return;
-        if (challenge->started_usec == 0) {
-                challenge->index = entry->index;
-                challenge->started_usec = entry->finished_usec;
-        } else if (challenge->started_usec != entry->finished_usec)
-                audit_find(audit, RECORD_AUDIT_CHALLENGE, challenge->index, entry->index,
-                           "records %" PRIu64 " and %" PRIu64 " begin scans that answer one challenge", challenge->index, entry->index);
+        first = recall(audit, "challenges", challenge);
+        if (!first)
+                keep(audit, "challenges", challenge, json_pack("{s:o, s:s}", "index", index_json(record), "began", began));
+        else if (strcmp(text_of(first, "began"), began) != 0)
+                audit_find(audit, RECORD_AUDIT_CHALLENGE, index_of(first, "index"), index,
+                           "records %" PRIu64 " and %" PRIu64 " begin scans that answer one challenge", index_of(first, "index"), index);
 }
 
 static void check_plan(RecordAudit *audit, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
-        Plan *plan = add(audit, &audit->plans, entry->plan, sizeof(*plan));
+        const char *name = record->entry->plan, *digest = text_of(json_object_get(plan_of(record), "digest"), "sha256");
+        const json_t *before = recall(audit, "plans", name);
+        uint64_t index = record->entry->index;
 
-        if (!plan)
-                return;
-        if (plan->sha256[0] && strcmp(plan->sha256, plan_digest(record)) != 0)
-                audit_find(audit, RECORD_AUDIT_PLAN, plan->index, entry->index, "plan %s reads %.16s…, and %.16s… since record %" PRIu64,
-                           entry->plan, plan->sha256, plan_digest(record), entry->index);
-        plan->index = entry->index;
-        (void) snprintf(plan->sha256, sizeof(plan->sha256), "%s", plan_digest(record));
+        if (before && strcmp(text_of(before, "sha256"), digest) != 0)
+                audit_find(audit, RECORD_AUDIT_PLAN, index_of(before, "index"), index, "plan %s reads %.16s…, and %.16s… since record %" PRIu64, name,
+                           text_of(before, "sha256"), digest, index);
+        keep(audit, "plans", name, json_pack("{s:o, s:s}", "index", index_json(record), "sha256", digest));
 }
 
-static void take_start(RecordAudit *audit, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
-        Run *run = add(audit, &audit->runs, entry->run, sizeof(*run));
-        char where[LOCATION_STRING_MAX], hex[DIGEST_HEX];
-        const char *challenge = challenge_of(record, hex);
+/* What a run begins with, its results tell too: what is found out later does not change it. */
+static const struct {
+        const char *member;
+        RecordAuditKind kind;
+        bool is_optional; /* of a part, its server may be unknown; a chip leaves the seed to its server */
+} begins[] = {
+        { "server",    RECORD_AUDIT_RUN,   true  },
+        { "stage",     RECORD_AUDIT_RUN,   false },
+        { "challenge", RECORD_AUDIT_RUN,   false },
+        { "plan",      RECORD_AUDIT_PLAN,  false },
+        { "startedOn", RECORD_AUDIT_BEGIN, false },
+        { "seed",      RECORD_AUDIT_BEGIN, true  },
+};
+
+static json_t *begin_of(const AuditRecord *record) {
+        const char *server = record->entry->subject.server;
+        const json_t *run = json_object_get(record->predicate, "run");
+
+        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
+                         json_object_get(run, "challenge"), "plan", plan_of(record), "startedOn", json_object_get(run, "startedOn"), "seed",
+                         json_object_get(run, "seed"));
+}
+
+static void check_begin(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
+        _cleanup_json_ json_t *begin = begin_of(record);
+        const json_t *began = json_object_get(run, "begin");
+        uint64_t index = record->entry->index, start = index_of(run, "start");
+
+        for (size_t i = 0; began && i < ELEMENTS(begins); i++) {
+                const json_t *then = json_object_get(began, begins[i].member), *now = json_object_get(begin, begins[i].member);
+
+                if (then != now && !json_equal(then, now) && !(begins[i].is_optional && (!then || !now)))
+                        audit_find(audit, begins[i].kind, begins[i].kind == RECORD_AUDIT_PLAN ? start : index, index,
+                                   "the run of record %" PRIu64 " began with another %s", start, begins[i].member);
+        }
+}
+
+int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
+        json_t *run = run_of(audit, record);
+        char where[LOCATION_STRING_MAX];
 
         audit->report.n_starts++;
-        check_challenge(audit, record, challenge);
+        check_challenge(audit, record);
         check_plan(audit, record);
-        if (!run)
-                return;
-        if (run->is_started)
-                audit_find(audit, RECORD_AUDIT_RUN, entry->index, entry->index, "the run of record %" PRIu64 " begins again", run->start);
-        run->is_started = true;
-        run->start = entry->index;
-        run->server = entry->subject;
-        run->stage = record->verified->stage;
-        (void) strcpy(run->challenge, challenge);
-        (void) snprintf(run->where, sizeof(run->where), "%s", place_of(record, where));
-        (void) snprintf(run->plan, sizeof(run->plan), "%s", entry->plan);
-        (void) snprintf(run->plan_sha256, sizeof(run->plan_sha256), "%s", plan_digest(record));
-}
-
-/* What a run was begun with, its results tell too: what is found out later does not change it. */
-static void check_run(RecordAudit *audit, const Run *run, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
-        const Location *where = &entry->subject;
-        char hex[DIGEST_HEX];
-        const char *wrong = NULL;
-
-        if (!run->is_started)
-                return;
-        if (strcmp(run->plan, entry->plan) != 0 || strcmp(run->plan_sha256, plan_digest(record)) != 0)
-                audit_find(audit, RECORD_AUDIT_PLAN, run->start, entry->index, "the run of record %" PRIu64 " began with another plan than %s",
-                           run->start, entry->plan);
-        if (run->stage != record->verified->stage)
-                wrong = "at another stage";
-        else if (strcmp(run->challenge, challenge_of(record, hex)) != 0)
-                wrong = "with another challenge";
-        else if (run->server.server[0] && where->server[0] && strcmp(run->server.server, where->server) != 0)
-                wrong = "on another server";
-        if (wrong)
-                audit_find(audit, RECORD_AUDIT_RUN, entry->index, entry->index, "the run of record %" PRIu64 " began %s", run->start, wrong);
+        if (json_object_get(run, "begin"))
+                audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "the run of record %" PRIu64 " begins again",
+                           index_of(run, "start"));
+        set(audit, run, "start", index_json(record));
+        set(audit, run, "where", json_string(place_of(record, where)));
+        set(audit, run, "begin", begin_of(record));
+        return audit->error;
 }
 
 /* ---- a chip ---- */
 
-static void keep_chip(RecordAudit *audit, Run *run, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
-        RunChip *chip;
+/* As a roll-up has to name it. */
+static void keep_chip(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
+        const RecordEntry *entry = record->entry;
+        json_t *chip = json_pack("{s:{s:s}, s:{s:o, s:s, s:s, s:O*}}", "digest", "sha256", record->subject, "annotations", "logIndex", index_json(record),
+                                 "recordSha256", entry->id, "result", result_to_string(entry->result), "slot",
+                                 json_object_get(json_object_get(record->predicate, "location"), "path"));
 
-        if (run->n_chips == run->n_room) {
-                size_t n = run->n_room > 0 ? 2 * run->n_room : 16;
-                RunChip *chips = reallocarray(run->chips, n, sizeof(*chips));
+        if (json_array_append_new(json_object_get(run, "chips"), chip) < 0)
+                audit->error = -ENOMEM;
+}
 
-                if (!chips) {
-                        audit->error = -ENOMEM;
-                        return;
-                }
-                run->chips = chips;
-                run->n_room = n;
+/* Of the report; NULL: no memory. */
+static RecordAuditChip *chip_of(RecordAudit *audit, const char *key) {
+        RecordAuditReport *report = &audit->report;
+        const json_t *place = recall(audit, "chips", key);
+
+        if (place)
+                return &report->chips[json_integer_value(place)];
+        if (audit_grow((void **) &report->chips, report->n_chips, sizeof(*report->chips)) < 0) {
+                audit->error = -ENOMEM;
+                return NULL;
         }
-        chip = &run->chips[run->n_chips++];
-        *chip = (RunChip) { .index = entry->index, .where = entry->subject, .result = entry->result };
-        (void) strcpy(chip->id, entry->id);
-        (void) strcpy(chip->subject, record->subject);
+        keep(audit, "chips", key, json_integer((json_int_t) report->n_chips));
+        report->chips[report->n_chips] = (RecordAuditChip) {};
+        return &report->chips[report->n_chips++];
 }
 
-static bool is_repaired(const RecordAudit *audit, const AuditRecord *record, uint64_t since) {
-        const Repair *repair = audit_set_find(&audit->repairs, record->subject);
+/* A failure that a pass follows is what somebody who wants a pass makes. */
+static void check_rerun(RecordAudit *audit, const AuditRecord *record, const char *key, const char *where) {
+        const json_t *failed = recall(audit, "failures", key), *repaired = recall(audit, "repairs", record->subject);
+        uint64_t first = (uint64_t) json_integer_value(failed);
+        const RecordEntry *entry = record->entry;
 
-        return repair && repair->index > since;
-}
-
-/* How often it was tried under this plan. A failure that a pass follows is what somebody who wants a pass makes. */
-static void count_chip(RecordAudit *audit, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
-        char key[CHIP_KEY], where[LOCATION_STRING_MAX];
-        Chip *chip;
-
-        (void) snprintf(key, sizeof(key), "%s%s", record->subject, entry->plan);
-        chip = add(audit, &audit->chips, key, sizeof(*chip));
-        if (!chip)
+        if (entry->result == RESULT_FAILED)
+                keep(audit, "failures", key, index_json(record));
+        if (entry->result == RESULT_FAILED || entry->result == RESULT_INCONCLUSIVE || !failed)
                 return;
-        (void) snprintf(chip->told.subject, sizeof(chip->told.subject), "%s", record->subject);
-        (void) snprintf(chip->told.where, sizeof(chip->told.where), "%s", place_of(record, where));
-        (void) snprintf(chip->told.plan, sizeof(chip->told.plan), "%s", entry->plan);
-        (void) audit_plain(chip->told.plan);
-        chip->told.n_results[entry->result]++;
-        chip->told.newest = entry->index;
-
-        if (entry->result == RESULT_FAILED) {
-                chip->has_failed = true;
-                chip->failed = entry->index;
-        } else if (entry->result != RESULT_INCONCLUSIVE && chip->has_failed) {
-                if (!is_repaired(audit, record, chip->failed))
-                        audit_find(audit, RECORD_AUDIT_RERUN, chip->failed, entry->index,
-                                   "%s failed %s in record %" PRIu64 " and %s it in record %" PRIu64 ", not repaired between", chip->told.where,
-                                   entry->plan, chip->failed, entry->result == RESULT_PASSED ? "passed" : "passed with a warning", entry->index);
-                chip->has_failed = false;
-        }
+        if (!repaired || (uint64_t) json_integer_value(repaired) <= first)
+                audit_find(audit, RECORD_AUDIT_RERUN, first, entry->index, "%s failed %s in record %" PRIu64 " and %s it in record %" PRIu64 ", not repaired between",
+                           where, entry->plan, first, entry->result == RESULT_PASSED ? "passed" : "passed with a warning", entry->index);
+        forget(audit, "failures", key);
 }
 
-static void take_chip(RecordAudit *audit, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
-        Run *run = add(audit, &audit->runs, entry->run, sizeof(*run));
-        Repair *repair;
+int audit_chip_take(RecordAudit *audit, const AuditRecord *record) {
+        char key[RECORD_ID_HEX + sizeof(record->entry->plan)], where[LOCATION_STRING_MAX];
+        const RecordEntry *entry = record->entry;
+        const json_t *run = run_of(audit, record);
+        RecordAuditChip *chip;
 
-        if (run) {
-                keep_chip(audit, run, record);
-                check_run(audit, run, record);
-        }
-        if (record->verified->stage == STAGE_REPAIR) {
-                repair = add(audit, &audit->repairs, record->subject, sizeof(*repair));
-                if (repair)
-                        repair->index = entry->index;
-        }
-        count_chip(audit, record);
+        keep_chip(audit, run, record);
+        check_begin(audit, run, record);
+        if (record->verified->stage == STAGE_REPAIR)
+                keep(audit, "repairs", record->subject, index_json(record));
+        (void) snprintf(key, sizeof(key), "%s%s", record->subject, entry->plan);
+        chip = chip_of(audit, key);
+        if (!chip)
+                return audit->error;
+        (void) snprintf(chip->subject, sizeof(chip->subject), "%s", record->subject);
+        (void) snprintf(chip->where, sizeof(chip->where), "%s", place_of(record, where));
+        (void) snprintf(chip->plan, sizeof(chip->plan), "%s", entry->plan);
+        (void) audit_plain(chip->plan);
+        chip->n_results[entry->result]++;
+        chip->newest = entry->index;
+        check_rerun(audit, record, key, chip->where);
+        return audit->error;
 }
 
 /* ---- a roll-up ---- */
 
-static RunChip *find_chip(const Run *run, uint64_t index) {
-        for (size_t i = 0; i < run->n_chips; i++)
-                if (run->chips[i].index == index)
-                        return &run->chips[i];
-        return NULL;
-}
-
-/* Whether the part that COMPONENT tells of is the one whose record it names. */
-static bool is_part(const RunChip *chip, const json_t *component) {
-        const char *digest = text_of(json_object_get(component, "digest"), "sha256");
-        Location slot;
-
-        if (*digest && strcmp(digest, chip->subject) != 0)
-                return false;
-        return !chip->where.server[0] ||
-               (location_parse(text_of(json_object_get(component, "annotations"), "slot"), &slot, NULL, NULL) == 0 &&
-                location_equal(&slot, &chip->where));
-}
-
-static void check_component(RecordAudit *audit, const RecordEntry *entry, const Run *run, const json_t *component) {
-        const json_t *annotations = json_object_get(component, "annotations");
-        uint64_t index = (uint64_t) json_integer_value(json_object_get(annotations, "logIndex"));
-        RunChip *chip = find_chip(run, index);
-
-        if (!chip) {
-                if (result_from_string(text_of(annotations, "result")) == RESULT_FAILED)
-                        audit_need(audit, index, entry->index);
-                /* A record that is not here cannot contradict it, but where the run began later. */
-                if (index >= audit->unseen || (run->is_started && index <= run->start))
-                        audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index,
-                                   "it names record %" PRIu64 ", which is none of a chip in this run", index);
-                return;
-        }
-        if (chip->is_listed)
-                audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it names record %" PRIu64 " twice", index);
-        chip->is_listed = true;
-        if (strcmp(chip->id, text_of(annotations, "recordSha256")) != 0)
-                audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it names another record than the one at %" PRIu64, index);
-        if (!is_part(chip, component))
-                audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it calls record %" PRIu64 " that of %s, which it is not", index,
-                           text_of(annotations, "slot"));
-        if (chip->result != result_from_string(text_of(annotations, "result")))
-                audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it calls record %" PRIu64 " %s, which is %s", index,
-                           text_of(annotations, "result"), result_to_string(chip->result));
-}
-
-static void drop_run(RecordAudit *audit, Run *run) {
-        free(run->chips);
-        audit_set_remove(&audit->runs, run);
-}
-
-static void take_roll_up(RecordAudit *audit, const AuditRecord *record) {
-        const json_t *components = json_object_get(record->predicate, "components");
-        const RecordEntry *entry = &record->verified->entry;
-        Run *run = add(audit, &audit->runs, entry->run, sizeof(*run));
-
-        if (!run)
-                return;
-        check_run(audit, run, record);
-        if (!run->is_started && audit->unseen == 0)
-                audit_find(audit, RECORD_AUDIT_UNSTARTED, run->n_chips > 0 ? run->chips[0].index : entry->index, entry->index,
-                           "the run %s has results and no beginning", entry->run);
-        for (size_t i = 0; i < json_array_size(components); i++)
-                check_component(audit, entry, run, json_array_get(components, i));
-        for (size_t i = 0; i < run->n_chips; i++)
-                if (!run->chips[i].is_listed)
-                        audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it leaves out the chip of record %" PRIu64,
-                                   run->chips[i].index);
-        drop_run(audit, run);
-}
-
-/* ---- all of them ---- */
-
+/* What it tells of a chip, and that chip's record of itself. */
 static const struct {
-        const char *type;
-        void (*take)(RecordAudit *audit, const AuditRecord *record);
-} types[] = {
-        { RECORD_TYPE_RUN_START, take_start   },
-        { RECORD_TYPE_HEALTH,    take_chip    },
-        { RECORD_TYPE_HEALTH_V2, take_chip    },
-        { RECORD_TYPE_SUMMARY,   take_roll_up },
+        const char *of, *member;
+        const char *word;
+} parts[] = {
+        { "annotations", "recordSha256", "ID"       },
+        { "annotations", "slot",         "place"    },
+        { "annotations", "result",       "result"   },
+        { "digest",      "sha256",       "identity" },
 };
 
-void audit_runs_take(RecordAudit *audit, const AuditRecord *record) {
-        for (size_t i = 0; i < ELEMENTS(types); i++)
-                if (strcmp(types[i].type, record->verified->entry.type) == 0)
-                        types[i].take(audit, record);
-}
+static void check_component(RecordAudit *audit, const AuditRecord *record, const json_t *run, const json_t *component) {
+        const json_t *annotations = json_object_get(component, "annotations"), *chip;
+        uint64_t index = named_index(component), own = record->entry->index;
+        json_t *chips = json_object_get(run, "chips");
+        size_t k = 0;
 
-static void tell_unfinished(RecordAudit *audit, const Run *run) {
-        if (run->is_started)
-                audit_find(audit, RECORD_AUDIT_UNFINISHED, run->start, run->start, "%s: %s has begun and no result follows", run->where,
-                           run->plan);
-        else if (run->n_chips > 0)
-                audit_find(audit, RECORD_AUDIT_UNFINISHED, run->chips[0].index, run->chips[run->n_chips - 1].index,
-                           "results of %zu chips and no roll-up of their server", run->n_chips);
-}
-
-static void count_item(void *item, void *userdata) {
-        (*(size_t *) userdata)++;
-}
-
-static void list_run(void *item, void *userdata) {
-        const Run ***end = userdata;
-
-        *(*end)++ = item;
-}
-
-static uint64_t first_record(const Run *run) {
-        return run->is_started || run->n_chips == 0 ? run->start : run->chips[0].index;
-}
-
-static int compare_runs(const void *a, const void *b) {
-        uint64_t x = first_record(*(const Run *const *) a), y = first_record(*(const Run *const *) b);
-
-        return (x > y) - (x < y);
-}
-
-/* The set has them by their IDs, which are random. */
-static void end_runs(RecordAudit *audit) {
-        _cleanup_free_ const Run **runs = NULL;
-        const Run **end;
-        size_t n = 0;
-
-        audit_set_each(&audit->runs, count_item, &n);
-        if (n == 0)
-                return;
-        end = runs = calloc(n, sizeof(const Run *));
-        if (!runs) {
-                audit->error = -ENOMEM;
+        while (k < json_array_size(chips) && named_index(json_array_get(chips, k)) != index)
+                k++;
+        chip = json_array_get(chips, k);
+        if (!chip) {
+                if (result_from_string(text_of(annotations, "result")) == RESULT_FAILED)
+                        audit_need(audit, index, own);
+                /* A record that is not here cannot contradict it, but where the run began later. */
+                if (index >= audit->unseen || (json_object_get(run, "begin") && index <= index_of(run, "start")))
+                        audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it names record %" PRIu64 ", which is none of a chip in this run", index);
                 return;
         }
-        audit_set_each(&audit->runs, list_run, &end);
-        qsort(runs, n, sizeof(const Run *), compare_runs);
-        for (size_t i = 0; i < n; i++)
-                tell_unfinished(audit, runs[i]);
+        for (size_t i = 0; i < ELEMENTS(parts); i++) {
+                const char *told = text_of(json_object_get(component, parts[i].of), parts[i].member);
+                const char *is = text_of(json_object_get(chip, parts[i].of), parts[i].member);
+
+                if (*told && *is && strcmp(told, is) != 0)
+                        audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it tells another %s of record %" PRIu64 " than that: %s, not %s", parts[i].word, index,
+                                   told, is);
+        }
+        (void) json_array_remove(chips, k);
 }
 
-static void end_chip(void *item, void *userdata) {
-        RecordAuditReport *report = userdata;
+int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
+        const json_t *components = json_object_get(record->predicate, "components"), *run = run_of(audit, record), *chips = json_object_get(run, "chips");
+        uint64_t index = record->entry->index, first = index;
+        const json_t *chip;
+        size_t i;
 
-        report->chips[report->n_chips++] = ((const Chip *) item)->told;
+        check_begin(audit, run, record);
+        if (json_array_size(chips) > 0)
+                first = named_index(json_array_get(chips, 0));
+        if (!json_object_get(run, "begin") && audit->unseen == 0)
+                audit_find(audit, RECORD_AUDIT_UNSTARTED, first, index, "the run %s has results and no beginning", record->entry->run);
+        json_array_foreach(components, i, chip)
+                check_component(audit, record, run, chip);
+        json_array_foreach(chips, i, chip)
+                audit_find(audit, RECORD_AUDIT_ROLL_UP, index, index, "it leaves out the chip of record %" PRIu64, named_index(chip));
+        forget(audit, "runs", record->entry->run);
+        return audit->error;
+}
+
+/* ---- the end ---- */
+
+static void tell_unfinished(RecordAudit *audit, const json_t *run) {
+        const json_t *begin = json_object_get(run, "begin"), *chips = json_object_get(run, "chips");
+        size_t n = json_array_size(chips);
+
+        if (begin)
+                audit_find(audit, RECORD_AUDIT_UNFINISHED, index_of(run, "start"), index_of(run, "start"), "%s: %s has begun and no result follows",
+                           text_of(run, "where"), text_of(json_object_get(begin, "plan"), "name"));
+        else if (n > 0)
+                audit_find(audit, RECORD_AUDIT_UNFINISHED, named_index(json_array_get(chips, 0)), named_index(json_array_get(chips, n - 1)),
+                           "results of %zu chips and no roll-up of their server", n);
 }
 
 static int compare_chips(const void *a, const void *b) {
@@ -390,30 +306,11 @@ static int compare_chips(const void *a, const void *b) {
 
 void audit_runs_end(RecordAudit *audit) {
         RecordAuditReport *report = &audit->report;
-        size_t n = 0;
+        const char *id;
+        json_t *run;
 
-        end_runs(audit);
-        audit_set_each(&audit->chips, count_item, &n);
-        if (n == 0)
-                return;
-        report->chips = calloc(n, sizeof(*report->chips));
-        if (!report->chips) {
-                audit->error = -ENOMEM;
-                return;
-        }
-        audit_set_each(&audit->chips, end_chip, report);
-        qsort(report->chips, n, sizeof(*report->chips), compare_chips);
-}
-
-static void free_chips(void *item, void *userdata) {
-        free(((Run *) item)->chips);
-}
-
-void audit_runs_done(RecordAudit *audit) {
-        audit_set_each(&audit->runs, free_chips, NULL);
-        audit_set_done(&audit->runs);
-        audit_set_done(&audit->challenges);
-        audit_set_done(&audit->plans);
-        audit_set_done(&audit->chips);
-        audit_set_done(&audit->repairs);
+        json_object_foreach(json_object_get(audit->memory, "runs"), id, run)
+                tell_unfinished(audit, run);
+        if (report->n_chips > 0)
+                qsort(report->chips, report->n_chips, sizeof(*report->chips), compare_chips);
 }

@@ -15,7 +15,7 @@
 static void find_missing(RecordAudit *audit, uint64_t index) {
         AuditBundle *bundle = &audit->bundle;
 
-        if (audit->has_checkpoint && index < audit->checkpoint.size) {
+        if (index < audit->signed_as[AUDIT_GIVEN].size) {
                 if (bundle->n_missing++ == 0)
                         bundle->first_missing = index;
                 bundle->last_missing = index;

@@ -20,7 +20,7 @@ static uint64_t clock_error_usec(const json_t *clock) {
 /* What one clock says never decreases while the machine is up. */
 static void check_order(RecordAudit *audit, const AuditRecord *record) {
         const json_t *run = json_object_get(record->predicate, "run"), *clock = json_object_get(run ?: record->predicate, "clock");
-        uint64_t error = clock_error_usec(clock), index = record->verified->entry.index, usec = record->verified->entry.finished_usec;
+        uint64_t error = clock_error_usec(clock), index = record->entry->index, usec = record->entry->finished_usec;
         uint64_t monotonic = strtoull(text_of(clock, "monotonicNs"), NULL, 10);
 
         if (usec + error + audit->error_usec + SLACK_USEC < audit->usec)
@@ -38,12 +38,11 @@ static void check_order(RecordAudit *audit, const AuditRecord *record) {
 
 void audit_times_take(RecordAudit *audit, const AuditRecord *record) {
         RecordAuditReport *report = &audit->report;
-        uint64_t index = record->verified->entry.index, usec = record->verified->entry.finished_usec;
+        uint64_t index = record->entry->index, usec = record->entry->finished_usec;
         const char *boot = text_of(json_object_get(record->predicate, "producer"), "bootId");
         bool is_booted = *boot && strcmp(boot, audit->boot) != 0; /* a chip leaves it to its server */
 
-        if (strcmp(record->verified->entry.type, RECORD_TYPE_HEARTBEAT) == 0)
-                report->n_heartbeats++;
+        report->n_heartbeats += strcmp(record->entry->type, RECORD_TYPE_HEARTBEAT) == 0;
         if (is_booted || report->n_boots == 0)
                 report->n_boots++;
         if (is_booted) {

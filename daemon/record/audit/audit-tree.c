@@ -4,29 +4,63 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/record/encode/json.h"
 #include "daemon/record/keys/keyring.h"
 #include "daemon/record/tree/lines.h"
 
-/* ---- the checkpoint ---- */
+/* ---- checkpoints ---- */
 
-/* Whenever the tree has as many leaves as the checkpoint tells of. */
-static int compare_root(RecordAudit *audit) {
+/* Whenever the tree has as many leaves as one of them tells of. No proof of growth is asked for, since all leaves are here. */
+static int compare_roots(RecordAudit *audit) {
+        uint64_t size = audit->tree.size, first = size > 0 ? 0 : RECORD_AUDIT_NO_RECORD;
         TreeHash root;
         int r;
 
-        if (!audit->has_checkpoint || audit->is_compared || audit->tree.size != audit->checkpoint.size)
-                return 0;
-        audit->is_compared = true;
-        if (audit->is_torn)
-                return 0;
-        r = audit->tree.size > 0 ? frontier_root(&audit->tree, &root) : tree_empty(&root);
-        if (r < 0)
-                return r;
-        if (memcmp(root.bytes, audit->checkpoint.root.bytes, DIGEST_BYTES) != 0)
-                audit_find(audit, RECORD_AUDIT_ROOT, audit->tree.size > 0 ? 0 : RECORD_AUDIT_NO_RECORD,
-                           audit->tree.size > 0 ? audit->tree.size - 1 : RECORD_AUDIT_NO_RECORD,
-                           "the tree of these records is not the one that the log has signed");
+        for (AuditSigned i = 0; i < _AUDIT_SIGNED_MAX; i++) {
+                const Checkpoint *checkpoint = &audit->signed_as[i];
+
+                if (!audit->has_signed[i] || checkpoint->size != size || audit->is_torn)
+                        continue;
+                r = frontier_root(&audit->tree, &root);
+                if (r < 0)
+                        return r;
+                if (memcmp(root.bytes, checkpoint->root.bytes, DIGEST_BYTES) == 0)
+                        audit->report.seen_size = i == AUDIT_GIVEN ? audit->report.seen_size : size;
+                else if (i == AUDIT_GIVEN)
+                        audit_find(audit, RECORD_AUDIT_ROOT, first, size - 1, "the tree of these records is not the one that the log has signed");
+                else
+                        audit_find(audit, RECORD_AUDIT_REWRITTEN, first, size - 1, "it does not begin with the %" PRIu64 " records it had when it was last seen", size);
+        }
         return 0;
+}
+
+/* What an auditor, or who verifies single records, has seen of this log: it must begin with that. */
+static int recall_one(RecordAudit *audit, StateSeen kind, const CheckpointPolicy *policy) {
+        _cleanup_free_ char *note = NULL;
+        CheckpointSeen seen;
+        const char *wrong;
+        size_t n;
+        int r;
+
+        r = state_read_checkpoint(audit->options.state, kind, policy->log.name, &note, &n);
+        if (r == 0)
+                r = checkpoint_verify(note, n, policy, &audit->signed_as[kind], &seen, &wrong);
+        if (r == -EBADMSG)
+                audit_find(audit, RECORD_AUDIT_CHECKPOINT, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD,
+                           "the checkpoint that was kept of this log does not hold for this keyring: %s", wrong);
+        audit->has_signed[kind] = r == 0;
+        return r == -ENOENT || r == -EBADMSG ? 0 : r;
+}
+
+int audit_recall(RecordAudit *audit, const char *origin) {
+        CheckpointPolicy policy;
+        int r = 0;
+
+        if (!audit->options.state || !keyring_policy(audit->options.keyring, origin, &policy))
+                return 0;
+        for (StateSeen kind = 0; kind < _STATE_SEEN_MAX && r == 0; kind++)
+                r = recall_one(audit, kind, &policy);
+        return r;
 }
 
 /* The first line, of which nothing is believed but where to look. */
@@ -57,6 +91,7 @@ static const char *lacks_checkpoint(const RecordAuditOptions *options, Checkpoin
 int audit_checkpoint(RecordAudit *audit) {
         const RecordAuditOptions *options = &audit->options;
         CheckpointPolicy policy;
+        Checkpoint *given = &audit->signed_as[AUDIT_GIVEN];
         CheckpointSeen seen;
         const char *wrong = lacks_checkpoint(options, &policy);
         int r;
@@ -65,7 +100,7 @@ int audit_checkpoint(RecordAudit *audit) {
                 audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "%s", wrong);
                 return 0;
         }
-        r = checkpoint_verify(options->checkpoint, options->n_checkpoint, &policy, &audit->checkpoint, &seen, &wrong);
+        r = checkpoint_verify(options->checkpoint, options->n_checkpoint, &policy, given, &seen, &wrong);
         if (r == -EBADMSG) {
                 audit_find(audit, RECORD_AUDIT_CHECKPOINT, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "the checkpoint: %s", wrong);
                 return 0;
@@ -76,13 +111,40 @@ int audit_checkpoint(RecordAudit *audit) {
                 audit_find(audit, RECORD_AUDIT_NO_WITNESS, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD,
                            "%u of the keyring's witnesses have seen it, which are too few%s", seen.n_witnesses,
                            keyring_count_others(options->keyring) > 0 ? "; keys of a type that is not known here count for nothing" : "");
-        audit->has_checkpoint = true;
-        audit->report.checkpoint_size = audit->checkpoint.size;
+        audit->has_signed[AUDIT_GIVEN] = true;
+        audit->report.checkpoint_size = given->size;
         audit->report.n_witnesses = seen.n_witnesses;
         audit->report.witnessed_usec = seen.usec;
-        (void) strcpy(audit->report.origin, audit->checkpoint.origin);
-        r = audit_recall(audit, audit->checkpoint.origin);
-        return r < 0 ? r : compare_root(audit);
+        (void) strcpy(audit->report.origin, given->origin);
+        r = audit_recall(audit, given->origin);
+        return r < 0 ? r : compare_roots(audit);
+}
+
+int audit_remember(RecordAudit *audit) {
+        const RecordAuditOptions *options = &audit->options;
+        const Checkpoint *given = &audit->signed_as[AUDIT_GIVEN];
+
+        if (!options->state || audit->report.verdict != RESULT_PASSED || given->size <= audit->signed_as[STATE_AUDITED].size)
+                return 0;
+        return state_write_checkpoint(options->state, STATE_AUDITED, given->origin, options->checkpoint, options->n_checkpoint);
+}
+
+/* It is for a reader to judge whether the reason will do. */
+int audit_decision_take(RecordAudit *audit, const AuditRecord *record) {
+        const json_t *kept = json_object_get(record->predicate, "kept");
+        uint64_t index = record->entry->index;
+        char hex[DIGEST_HEX];
+        TreeHash root;
+        int r;
+
+        audit_find(audit, RECORD_AUDIT_DECISION, index, index, "%s", record->verified->reason);
+        r = frontier_root(&audit->tree, &root);
+        if (r < 0)
+                return r;
+        if ((uint64_t) json_integer_value(json_object_get(kept, "size")) != index ||
+            (!audit->is_torn && strcmp(text_of(kept, "sha256"), digest_to_hex(root.bytes, hex)) != 0))
+                audit_find(audit, RECORD_AUDIT_ROOT, index, index, "it goes on with other records than those before it");
+        return 0;
 }
 
 /* ---- what nobody has signed ---- */
@@ -90,11 +152,11 @@ int audit_checkpoint(RecordAudit *audit) {
 #define UNSIGNED_LEAST 1024 /* bytes that a leaf or line counts for: it costs its reader more than it is long */
 
 static uint64_t signed_size(const RecordAudit *audit) {
-        uint64_t size = audit->has_checkpoint ? audit->checkpoint.size : 0;
+        uint64_t size = 0;
 
-        for (StateSeen kind = 0; kind < _STATE_SEEN_MAX; kind++)
-                if (audit->seen[kind].size > size)
-                        size = audit->seen[kind].size;
+        for (AuditSigned i = 0; i < _AUDIT_SIGNED_MAX; i++)
+                if (audit->has_signed[i] && audit->signed_as[i].size > size)
+                        size = audit->signed_as[i].size;
         return size < RECORD_AUDIT_SIGNED_MAX ? size : RECORD_AUDIT_SIGNED_MAX;
 }
 
@@ -123,12 +185,9 @@ static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
                 r = frontier_append(&audit->tree, leaf ?: &(const TreeHash) {}, whole);
         if (r >= 0)
                 r = audit_nodes_check(audit, index, whole, (unsigned) r);
-        if (r == 0)
-                r = compare_root(audit);
-        return r < 0 ? r : audit_compare_seen(audit);
+        return r < 0 ? r : compare_roots(audit);
 }
 
-/* Record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
 int audit_place(RecordAudit *audit, const TreeHash *leaf) {
         uint64_t index = audit->tree.size;
         TreeHash told;
@@ -146,7 +205,8 @@ int audit_place(RecordAudit *audit, const TreeHash *leaf) {
 
 /* ---- what is not there ---- */
 
-int audit_skip(RecordAudit *audit, uint64_t end) {
+/* Goes on to record END as far as archives and leaf hashes do. */
+static int skip_told(RecordAudit *audit, uint64_t end) {
         while (audit->tree.size < end) {
                 uint64_t index = audit->tree.size;
                 TreeHash leaf;
@@ -170,23 +230,6 @@ int audit_skip(RecordAudit *audit, uint64_t end) {
         return 0;
 }
 
-static int skip_records(RecordAudit *audit, uint64_t end) {
-        int r;
-
-        r = audit_skip(audit, end);
-        if (r < 0)
-                return r;
-        if (audit->tree.size < end) {
-                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing, %" PRIu64 " in all",
-                           end - audit->tree.size);
-                audit->tree.size = audit->unseen = end;
-                audit->is_torn = true;
-                audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
-        }
-        return 0;
-}
-
-/* Where record INDEX belongs; 0: it does not belong here. */
 int audit_reach(RecordAudit *audit, uint64_t index) {
         int r;
 
@@ -194,6 +237,42 @@ int audit_reach(RecordAudit *audit, uint64_t index) {
                 audit_find(audit, RECORD_AUDIT_MISPLACED, index, index, "it stands behind record %" PRIu64, audit->tree.size - 1);
                 return 0;
         }
-        r = index > audit->tree.size ? skip_records(audit, index) : 0;
-        return r < 0 ? r : 1;
+        r = skip_told(audit, index);
+        if (r < 0)
+                return r;
+        if (audit->tree.size < index) {
+                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, index - 1, "missing, %" PRIu64 " in all", index - audit->tree.size);
+                audit->tree.size = index;
+                audit->is_torn = true;
+                audit_lose(audit, index);
+        }
+        return 1;
+}
+
+/* It has fewer records than it had, or its checkpoint says so. */
+static void find_rollback(RecordAudit *audit) {
+        uint64_t size = audit->tree.size;
+
+        if (audit->has_signed[AUDIT_GIVEN] && audit->signed_as[AUDIT_GIVEN].size < size)
+                size = audit->signed_as[AUDIT_GIVEN].size;
+        for (StateSeen kind = 0; kind < _STATE_SEEN_MAX; kind++)
+                if (audit->signed_as[kind].size > size) {
+                        audit_find(audit, RECORD_AUDIT_ROLLED_BACK, size, audit->signed_as[kind].size - 1, "it had %" PRIu64 " records when it was last seen",
+                                   audit->signed_as[kind].size);
+                        return;
+                }
+}
+
+/* There may be leaves behind the last record: what they are of was pruned, or is kept back. */
+int audit_tree_end(RecordAudit *audit) {
+        uint64_t end = audit->signed_as[AUDIT_GIVEN].size;
+        int r;
+
+        r = skip_told(audit, end);
+        if (r < 0)
+                return r;
+        if (end > audit->tree.size)
+                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing: the log has signed that it has %" PRIu64, end);
+        find_rollback(audit);
+        return 0;
 }

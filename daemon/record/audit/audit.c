@@ -41,6 +41,7 @@ static const struct {
         [RECORD_AUDIT_UNSTARTED] = { "run-unstarted", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_RERUN] = { "passed-after-failed", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_PLAN] = { "plan-differs", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_BEGIN] = { "begin-differs", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_CHALLENGE] = { "challenge-twice", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_SILENCE] = { "silence", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_CLOCK] = { "clock-backwards", RECORD_AUDIT_ODD },
@@ -93,6 +94,11 @@ void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64
         (void) audit_plain(finding->text);
 }
 
+void audit_lose(RecordAudit *audit, uint64_t end) {
+        audit->unseen = end;
+        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+}
+
 int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         int r;
@@ -104,7 +110,8 @@ int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
         if (!audit)
                 return -ENOMEM;
         audit->options = *options;
-        r = audit_checkpoint(audit);
+        audit->memory = audit_memory_new();
+        r = audit->memory ? audit_checkpoint(audit) : -ENOMEM;
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(audit);
@@ -114,7 +121,7 @@ int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
 RecordAudit *record_audit_free(RecordAudit *audit) {
         if (!audit)
                 return NULL;
-        audit_runs_done(audit);
+        json_decref(audit->memory);
         free(audit->report.findings);
         free(audit->report.chips);
         free(audit->holes);
@@ -167,80 +174,88 @@ static int take_pruned(RecordAudit *audit, const char *text, size_t n, bool *ret
 
 /* The key that signs this names who signs from the next record on. */
 static int take_rotation(RecordAudit *audit, const AuditRecord *record) {
-        const RecordVerified *verified = record->verified;
+        const char *key_id = record->verified->key_id;
+        uint64_t index = record->entry->index;
         KeyRotation rotation;
         int r;
 
-        if (strcmp(verified->entry.type, RECORD_TYPE_ROTATION) != 0)
-                return 0;
         r = key_rotation_parse(record->predicate, &rotation);
         if (r < 0)
                 return r;
         audit->report.n_rotations++;
-        if (strcmp(rotation.old.id, verified->key_id) != 0)
-                audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index, "it ends %s and is signed with %s",
-                           rotation.old.id, verified->key_id);
+        if (strcmp(rotation.old.id, key_id) != 0)
+                audit_find(audit, RECORD_AUDIT_KEY, index, index, "it ends %s and is signed with %s", rotation.old.id, key_id);
         (void) strcpy(audit->successor, rotation.new.id);
         key_rotation_done(&rotation);
         return 0;
 }
 
-/* It is for a reader to judge whether the reason will do. */
-static void take_decision(RecordAudit *audit, const RecordVerified *verified) {
-        if (strcmp(verified->entry.type, RECORD_TYPE_DECISION) == 0)
-                audit_find(audit, RECORD_AUDIT_DECISION, verified->entry.index, verified->entry.index, "%s", verified->reason);
+/* What records of a type tell beyond how each follows the one before. */
+static const struct {
+        const char *type;
+        int (*take)(RecordAudit *audit, const AuditRecord *record);
+} types[] = {
+        { RECORD_TYPE_RUN_START, audit_start_take    },
+        { RECORD_TYPE_HEALTH,    audit_chip_take     },
+        { RECORD_TYPE_HEALTH_V2, audit_chip_take     },
+        { RECORD_TYPE_SUMMARY,   audit_roll_up_take  },
+        { RECORD_TYPE_ROTATION,  take_rotation       },
+        { RECORD_TYPE_ARCHIVE,   audit_archive_take  },
+        { RECORD_TYPE_DECISION,  audit_decision_take },
+};
+
+static int take_type(RecordAudit *audit, const AuditRecord *record) {
+        for (size_t i = 0; i < ELEMENTS(types); i++)
+                if (strcmp(types[i].type, record->entry->type) == 0)
+                        return types[i].take(audit, record);
+        return 0;
 }
 
 /* Whoever signs is told by the one who signed before. */
-static void check_key(RecordAudit *audit, const RecordVerified *verified) {
-        const char *due = audit->successor[0] ? audit->successor : audit->key_id;
+static void check_key(RecordAudit *audit, const AuditRecord *record) {
+        const char *due = audit->successor[0] ? audit->successor : audit->key_id, *key_id = record->verified->key_id;
 
-        if (due[0] && strcmp(due, verified->key_id) != 0)
-                audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index,
+        if (due[0] && strcmp(due, key_id) != 0)
+                audit_find(audit, RECORD_AUDIT_KEY, record->entry->index, record->entry->index,
                            audit->successor[0] ? "signed with %s after the log went over to %s" :
                                                  "signed with %s, which took over from %s without a rotation",
-                           verified->key_id, due);
-        (void) strcpy(audit->key_id, verified->key_id);
+                           key_id, due);
+        (void) strcpy(audit->key_id, key_id);
         audit->successor[0] = '\0';
 }
 
 static int check_chain(RecordAudit *audit, const AuditRecord *record) {
-        const RecordVerified *verified = record->verified;
-        const char *previous = text_of(json_object_get(record->predicate, "previous"), "sha256");
-        uint64_t index = verified->entry.index;
+        const char *previous = text_of(json_object_get(record->predicate, "previous"), "sha256"), *origin = record->verified->origin;
+        uint64_t index = record->entry->index;
         int r = 0;
 
         if (!audit->report.origin[0]) {
-                (void) strcpy(audit->report.origin, verified->origin);
-                r = audit_recall(audit, verified->origin);
+                (void) strcpy(audit->report.origin, origin);
+                r = audit_recall(audit, origin);
         }
-        if (strcmp(audit->report.origin, verified->origin) != 0)
-                audit_find(audit, RECORD_AUDIT_ORIGIN, index, index, "it is of the log %s", verified->origin);
+        if (strcmp(audit->report.origin, origin) != 0)
+                audit_find(audit, RECORD_AUDIT_ORIGIN, index, index, "it is of the log %s", origin);
         if (audit->id[0] && strcmp(audit->id, previous) != 0)
                 audit_find(audit, RECORD_AUDIT_PREVIOUS, index, index, "it follows another record than %" PRIu64, index - 1);
-        check_key(audit, verified);
+        check_key(audit, record);
         return r;
 }
 
 static int take_verified(RecordAudit *audit, const AuditRecord *record, const TreeHash *leaf) {
-        const RecordEntry *entry = &record->verified->entry;
         int r;
 
         audit->report.n_verified++;
-        r = audit_reach(audit, entry->index);
+        r = audit_reach(audit, record->entry->index);
         if (r <= 0)
                 return r;
         r = check_chain(audit, record);
-        if (r == 0)
-                r = take_rotation(audit, record);
-        if (r == 0)
-                r = audit_archive_take(audit, record);
         if (r < 0)
                 return r;
-        take_decision(audit, record->verified);
         audit_times_take(audit, record);
-        audit_runs_take(audit, record);
-        (void) strcpy(audit->id, entry->id);
+        r = take_type(audit, record);
+        if (r < 0)
+                return r;
+        (void) strcpy(audit->id, record->entry->id);
         return audit_place(audit, leaf);
 }
 
@@ -258,11 +273,9 @@ static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason,
         else
                 audit->report.n_unknown++;
         audit_find(audit, trust == RECORD_REFUSED ? RECORD_AUDIT_REFUSED : RECORD_AUDIT_UNKNOWN, index, index, "%s", reason);
-        audit->id[0] = '\0';
+        audit_lose(audit, index + 1);
         if (envelope->pae && digest_sha256(envelope->pae, envelope->n_pae, id) == 0)
                 (void) digest_to_hex(id, audit->id);
-        audit->key_id[0] = audit->successor[0] = '\0';
-        audit->unseen = index + 1;
         return audit_place(audit, NULL);
 }
 
@@ -270,6 +283,7 @@ static int take_statement(RecordAudit *audit, const Verification *v, const Envel
         const json_t *subject = json_array_get(json_object_get(v->statement, "subject"), 0);
         const AuditRecord record = {
                 .verified = &v->verified,
+                .entry = &v->verified.entry,
                 .predicate = json_object_get(v->statement, "predicate"),
                 .subject = text_of(json_object_get(subject, "digest"), "sha256"),
         };
@@ -317,10 +331,6 @@ uint64_t record_audit_size(const RecordAudit *audit) {
 static void judge_end(RecordAudit *audit) {
         RecordAuditReport *report = &audit->report;
 
-        if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
-                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, audit->checkpoint.size - 1,
-                           "missing: the log has signed that it has %" PRIu64, audit->checkpoint.size);
-        audit_find_rollback(audit);
         if (report->n_verified == 0)
                 audit_find(audit, RECORD_AUDIT_NOTHING, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "no record was verified");
         report->size = audit->tree.size;
@@ -333,13 +343,11 @@ static void judge_end(RecordAudit *audit) {
 }
 
 int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
-        int r = 0;
+        int r;
 
         assert(audit && ret);
 
-        /* Leaves behind the last record: what they are of was pruned, or is kept back. */
-        if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
-                r = audit_skip(audit, audit->checkpoint.size);
+        r = audit_tree_end(audit);
         if (r < 0)
                 return r;
         audit_bundle_end(audit);

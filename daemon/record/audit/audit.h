@@ -35,21 +35,16 @@ typedef struct AuditBundle {
 /* A record whose signature held. */
 typedef struct AuditRecord {
         const RecordVerified *verified;
+        const RecordEntry *entry; /* of that */
         const json_t *predicate;
         const char *subject; /* its digest */
 } AuditRecord;
 
-/* Things found by a text. Its key is an item's first member. */
-typedef struct AuditSet {
-        void *root; /* of tsearch(3) */
-} AuditSet;
-
-/* The item of KEY, or a new one of SIZE bytes, all zero but the key. NULL: no memory. */
-void *audit_set_add(AuditSet *set, const char *key, size_t size);
-void *audit_set_find(const AuditSet *set, const char *key);
-void audit_set_remove(AuditSet *set, void *item); /* frees it */
-void audit_set_each(const AuditSet *set, void (*each)(void *item, void *userdata), void *userdata);
-void audit_set_done(AuditSet *set);
+/* Checkpoints of this log: those that were seen before, and the one that was given. */
+typedef enum AuditSigned {
+        AUDIT_GIVEN = _STATE_SEEN_MAX,
+        _AUDIT_SIGNED_MAX,
+} AuditSigned;
 
 struct RecordAudit {
         RecordAuditOptions options;
@@ -71,13 +66,10 @@ struct RecordAudit {
         bool is_torn; /* a leaf is not known */
         AuditBundle bundle;
         uint64_t unsigned_bytes; /* see RECORD_AUDIT_UNSIGNED_BYTES */
-        Checkpoint checkpoint;
-        bool has_checkpoint; /* and who signed it is known */
-        bool is_compared;
-        Checkpoint seen[_STATE_SEEN_MAX]; /* of this log, before; none of no records */
+        bool has_signed[_AUDIT_SIGNED_MAX]; /* one that verifies */
+        Checkpoint signed_as[_AUDIT_SIGNED_MAX];
 
-        /* runs */
-        AuditSet runs, challenges, plans, chips, repairs;
+        json_t *memory; /* audit-runs.c */
 
         /* times */
         char boot[RECORD_RUN_BYTES];
@@ -95,16 +87,25 @@ char *audit_plain(char *text);
 void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64_t last, const char *format, ...)
         __attribute__((format(printf, 5, 6)));
 
+/* Nothing is known any more of the record at END - 1. */
+void audit_lose(RecordAudit *audit, uint64_t end);
+
 /* audit-tree.c: what the log has signed of itself; 0, or a negative errno, like all of these. */
 int audit_checkpoint(RecordAudit *audit);
+/* What was seen of the log of ORIGIN before is known from now on. */
+int audit_recall(RecordAudit *audit, const char *origin);
 /* Of the next leaf nothing is known but N bytes that nobody has signed. -E2BIG: they are too many by now. */
 int audit_spend(RecordAudit *audit, size_t n);
 /* The record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
 int audit_place(RecordAudit *audit, const TreeHash *leaf);
 /* Record INDEX stands here: 1, and what is missing before it is told; 0, told too: it does not belong here. */
 int audit_reach(RecordAudit *audit, uint64_t index);
-/* Goes on to record END as far as archives and leaf hashes do. */
-int audit_skip(RecordAudit *audit, uint64_t end);
+/* RECORD is a decision to go on with the records before it. */
+int audit_decision_take(RecordAudit *audit, const AuditRecord *record);
+/* There are no more records: what else is signed, or was seen, is missing. */
+int audit_tree_end(RecordAudit *audit);
+/* A log that holds is remembered. */
+int audit_remember(RecordAudit *audit);
 
 /* audit-holes.c: record INDEX is not here. */
 void audit_hole(RecordAudit *audit, uint64_t index);
@@ -112,7 +113,7 @@ void audit_hole(RecordAudit *audit, uint64_t index);
 int audit_fill(RecordAudit *audit);
 /* Record INDEX must be here, as the one of BY says. */
 void audit_need(RecordAudit *audit, uint64_t index, uint64_t by);
-/* Takes from RECORD which archive it tells of, if it does, and checks that this is it. */
+/* RECORD tells of an archive: that this is it, where it was given. */
 int audit_archive_take(RecordAudit *audit, const AuditRecord *record);
 void audit_holes_tell(RecordAudit *audit);
 
@@ -121,19 +122,12 @@ int audit_entry_check(RecordAudit *audit, uint64_t index, const TreeHash *leaf);
 void audit_bundle_end(RecordAudit *audit);
 int audit_nodes_check(RecordAudit *audit, uint64_t leaf, const TreeHash *whole, unsigned n);
 
-/* audit-state.c: what was seen of the log of ORIGIN before is known from now on. */
-int audit_recall(RecordAudit *audit, const char *origin);
-/* Whenever the tree has as many leaves as it had then. */
-int audit_compare_seen(RecordAudit *audit);
-/* At the end: it has fewer, or says so. */
-void audit_find_rollback(RecordAudit *audit);
-/* A log that holds is remembered. */
-int audit_remember(RecordAudit *audit);
-
 /* audit-runs.c: run-starts, what they came to, and how often each chip was tried. */
-void audit_runs_take(RecordAudit *audit, const AuditRecord *record);
+json_t *audit_memory_new(void); /* NULL: no memory */
+int audit_start_take(RecordAudit *audit, const AuditRecord *record);
+int audit_chip_take(RecordAudit *audit, const AuditRecord *record);
+int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record);
 void audit_runs_end(RecordAudit *audit);
-void audit_runs_done(RecordAudit *audit);
 
 /* audit-times.c: clocks, boots and silences. */
 void audit_times_take(RecordAudit *audit, const AuditRecord *record);
