@@ -62,7 +62,7 @@ static int open_tiles(const TinyLog *of, uint64_t size, RecordTiles **ret) {
 }
 
 static int mark(uint64_t index, char text[static 128]) {
-        return snprintf(text, 128, "{\"pruned\":{\"index\":%u,\"sha256\":\"00\"}}", (unsigned) index);
+        return snprintf(text, 128, "{\"pruned\":{\"index\":%u,\"sha256\":\"%064u\"}}", (unsigned) index, 0);
 }
 
 static int add_mark(RecordTiles *tiles, uint64_t index) {

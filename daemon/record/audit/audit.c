@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
-#include "daemon/record/keys/envelope.h"
+#include "daemon/record/keys/leaf.h"
 #include "daemon/record/statement/key-rotation.h"
 #include "daemon/record/verify/verify.h"
 
@@ -129,28 +129,11 @@ RecordAudit *record_audit_free(RecordAudit *audit) {
         return NULL;
 }
 
-/* {"pruned":{"index":INDEX,"sha256":"ID"}}, as the daemon tells of what it has no more. Nobody has signed it; what follows must fit it. */
-static int take_pruned(RecordAudit *audit, const char *text, size_t n, bool *ret_is_one) {
-        _cleanup_json_ json_t *object = NULL;
+/* A mark of N bytes in place of record INDEX, of ID: what follows must fit it. */
+static int take_mark(RecordAudit *audit, uint64_t index, const uint8_t id[static DIGEST_BYTES], size_t n) {
         bool was_torn = audit->is_torn;
-        uint8_t id[DIGEST_BYTES];
-        const json_t *pruned;
-        const char *wrong;
-        uint64_t index;
         int r;
 
-        *ret_is_one = false;
-        r = json_read(text, n, &object, &wrong);
-        if (r < 0)
-                return r == -EBADMSG ? 0 : r;
-        pruned = json_object_get(object, "pruned");
-        if (!json_is_integer(json_object_get(pruned, "index")) || digest_from_hex(text_of(pruned, "sha256"), id) < 0)
-                return 0;
-        index = (uint64_t) json_integer_value(json_object_get(pruned, "index"));
-        if (index >= TREE_SIZE_MAX)
-                return 0;
-
-        *ret_is_one = true;
         r = audit_spend(audit, n);
         if (r < 0)
                 return r;
@@ -297,26 +280,36 @@ static int take_statement(RecordAudit *audit, const Verification *v, const Envel
         return r < 0 ? r : take_verified(audit, &record, &leaf);
 }
 
-int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
+static int take_envelope(RecordAudit *audit, Envelope *envelope, size_t n) {
         _cleanup_(verification_done) Verification v = {};
+        int r;
+
+        r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring, .takes_old = true }, envelope, &v);
+        if (r < 0)
+                return r;
+        if (v.trust == RECORD_VERIFIED)
+                return take_statement(audit, &v, envelope);
+        return take_other(audit, v.trust == RECORD_COMPANION ? RECORD_REFUSED : v.trust, v.verified.reason, envelope, n);
+}
+
+int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
         _cleanup_(envelope_done) Envelope envelope = {};
-        bool is_pruned = false;
+        uint8_t id[DIGEST_BYTES];
         const char *wrong;
+        uint64_t index;
         int r;
 
         assert(audit && text);
 
-        r = envelope_parse(text, n, &envelope, &wrong);
-        if (r == -EBADMSG) {
-                r = take_pruned(audit, text, n, &is_pruned);
-                if (r == 0 && !is_pruned)
-                        r = take_other(audit, RECORD_REFUSED, wrong, &envelope, n);
-        } else if (r == 0) {
-                r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring, .takes_old = true }, &envelope, &v);
+        r = leaf_read_mark(text, n, &index, id);
+        if (r == 0)
+                r = take_mark(audit, index, id, n);
+        else if (r == -EBADMSG) {
+                r = envelope_parse(text, n, &envelope, &wrong);
                 if (r == 0)
-                        r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
-                                                         take_other(audit, v.trust == RECORD_COMPANION ? RECORD_REFUSED : v.trust,
-                                                                    v.verified.reason, &envelope, n);
+                        r = take_envelope(audit, &envelope, n);
+                else if (r == -EBADMSG)
+                        r = take_other(audit, RECORD_REFUSED, wrong, &envelope, n);
         }
         return r < 0 ? r : audit->error;
 }

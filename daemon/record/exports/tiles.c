@@ -29,30 +29,23 @@
 
 #define TILE_WIDTH  256
 #define TILE_HEIGHT 8 /* levels of the tree in one of tiles */
-#define TILE_LEVELS 7 /* of a tree of TREE_SIZE_MAX leaves */
 #define ENTRY_MAX   UINT16_MAX
 #define LINES       "records.intoto.jsonl"
+#define LINE_BYTES  (RECORD_ENVELOPE_MAX + 2) /* with its end and a zero */
 #define PATH_BYTES  RECORD_TILE_PATH
-#define MARK_MAX    256 /* bytes of what stands in place of a pruned record */
-
-typedef struct Tile {
-        uint64_t index;
-        unsigned n;
-        TreeHash hashes[TILE_WIDTH];
-} Tile;
 
 struct RecordTiles {
-        int folder; /* locked */
-        int lines;
+        int folder;  /* locked */
+        FILE *lines; /* read up to their end, and appended to */
         const RecordKeyring *keyring;
         char *note;
         size_t n_note;
         Checkpoint old; /* what is published there; size 0: nothing */
         Checkpoint new; /* what `note` says */
         TreeHash *leaves;
-        off_t end;            /* of the whole lines that were there */
-        Printer torn;         /* what stands behind them */
-        uint64_t next_record; /* the one that is expected next */
+        off_t end;   /* of the whole lines that were there */
+        char *torn;  /* stands behind them; NULL: nothing does */
+        uint64_t next_record;
         Printer entries; /* of the bundle that next_record belongs to */
         unsigned n_entries;
         uint64_t n_pruned; /* records that were left out, since there are no envelopes of them */
@@ -63,12 +56,13 @@ struct RecordTiles {
 RecordTiles *record_tiles_free(RecordTiles *tiles) {
         if (!tiles)
                 return NULL;
-        close_fd(tiles->lines);
+        if (tiles->lines)
+                (void) fclose(tiles->lines);
         close_fd(tiles->folder);
         free(tiles->note);
         free(tiles->leaves);
         printer_done(&tiles->entries);
-        printer_done(&tiles->torn);
+        free(tiles->torn);
         free(tiles);
         return NULL;
 }
@@ -76,38 +70,6 @@ RecordTiles *record_tiles_free(RecordTiles *tiles) {
 static int wrong(const char **ret_wrong, const char *sentence) {
         *ret_wrong = sentence;
         return -EBADMSG;
-}
-
-static int write_all(int fd, const char *data, size_t n) {
-        while (n > 0) {
-                ssize_t k = write(fd, data, n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                data += k;
-                n -= (size_t) k;
-        }
-        return 0;
-}
-
-/* At most MAX bytes from OFFSET. How many there are. */
-static ssize_t read_some(int fd, char *data, size_t max, off_t offset) {
-        size_t n = 0;
-
-        while (n < max) {
-                ssize_t k = pread(fd, data + n, max - n, offset + (off_t) n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
-        }
-        return (ssize_t) n;
 }
 
 /* Folders of PATH that are not there yet. */
@@ -160,6 +122,8 @@ char *record_tile_path(const char *level, uint64_t index, unsigned width, char p
 /* ---- opening ---- */
 
 static int open_folder(RecordTiles *tiles, const char *path) {
+        _cleanup_close_ int lines = -EBADF;
+
         if (mkdir(path, 0755) < 0 && errno != EEXIST)
                 return -errno;
         tiles->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -167,8 +131,14 @@ static int open_folder(RecordTiles *tiles, const char *path) {
                 return -errno;
         if (flock(tiles->folder, LOCK_EX | LOCK_NB) < 0)
                 return errno == EWOULDBLOCK ? -EBUSY : -errno;
-        tiles->lines = openat(tiles->folder, LINES, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-        return tiles->lines < 0 ? -errno : 0;
+        lines = openat(tiles->folder, LINES, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+        if (lines < 0)
+                return -errno;
+        tiles->lines = fdopen(lines, "a+");
+        if (!tiles->lines)
+                return -errno;
+        (void) TAKE_FD(lines);
+        return 0;
 }
 
 /* What was published before: of the same log, and no more than there is now. */
@@ -204,7 +174,7 @@ int record_tiles_open(const char *path, const char *vkey, const char *note, size
         tiles = malloc(sizeof(*tiles));
         if (!tiles)
                 return -ENOMEM;
-        *tiles = (RecordTiles) { .folder = -EBADF, .lines = -EBADF, .keyring = keyring, .note = strndup(note, n), .n_note = n };
+        *tiles = (RecordTiles) { .folder = -EBADF, .keyring = keyring, .note = strndup(note, n), .n_note = n };
         if (!tiles->note)
                 return -ENOMEM;
         r = checkpoint_verify(note, n, &policy, &tiles->new, &seen, ret_wrong);
@@ -224,86 +194,71 @@ uint64_t record_tiles_size(const RecordTiles *tiles) {
 
 /* ---- the tree ---- */
 
-/* The leaves are those of both checkpoints, or nothing of them is written. */
-static int check_tree(const RecordTiles *tiles, const char **ret_wrong) {
-        TreeHash whole[TREE_LEVELS], old, new;
+/* The leaves make the tree of CHECKPOINT. */
+static int check_tree(const RecordTiles *tiles, const Checkpoint *checkpoint, const char *sentence, const char **ret_wrong) {
+        TreeHash whole[TREE_LEVELS], root;
         Frontier tree = {};
-        int r = frontier_root(&tree, &old);
+        int r = 0;
 
-        while (r == 0 && tree.size < tiles->new.size) {
+        while (r >= 0 && tree.size < checkpoint->size)
                 r = frontier_append(&tree, &tiles->leaves[tree.size], whole);
-                if (r > 0)
-                        r = tree.size == tiles->old.size ? frontier_root(&tree, &old) : 0;
-        }
-        if (r == 0)
-                r = frontier_root(&tree, &new);
+        if (r >= 0)
+                r = frontier_root(&tree, &root);
         if (r < 0)
                 return r;
-        if (memcmp(&new, &tiles->new.root, sizeof(new)) != 0)
-                return wrong(ret_wrong, "the log's leaves are not those of its checkpoint");
-        if (tiles->old.size > 0 && memcmp(&old, &tiles->old.root, sizeof(old)) != 0)
-                return wrong(ret_wrong, "the log is not the one that was exported there, grown");
-        return 0;
+        return memcmp(&root, &checkpoint->root, sizeof(root)) == 0 ? 0 : wrong(ret_wrong, sentence);
 }
 
-static int write_tile(const RecordTiles *tiles, unsigned level, const Tile *tile, const char **ret_wrong) {
+/* Tile INDEX of those that HASHES, all of LEVEL, are cut into. */
+static int write_tile(const RecordTiles *tiles, unsigned level, const TreeHash *hashes, uint64_t index, unsigned width, const char **ret_wrong) {
         char path[PATH_BYTES], word[4];
 
         (void) snprintf(word, sizeof(word), "%u", level);
-        (void) record_tile_path(word, tile->index, tile->n, path);
-        return write_once(tiles->folder, path, tile->hashes, tile->n * sizeof(TreeHash), ret_wrong);
+        (void) record_tile_path(word, index, width, path);
+        return write_once(tiles->folder, path, &hashes[index * TILE_WIDTH], width * sizeof(TreeHash), ret_wrong);
 }
 
-/* Those that are not full yet. */
-static int write_last_tiles(const RecordTiles *tiles, const Tile levels[static TILE_LEVELS], const char **ret_wrong) {
+/* Full ones, and those that are not full yet, or were not in the old tree. */
+static int write_level(const RecordTiles *tiles, unsigned level, const TreeHash *hashes, const char **ret_wrong) {
+        const uint64_t sizes[] = { tiles->old.size >> (level * TILE_HEIGHT), tiles->new.size >> (level * TILE_HEIGHT) };
         int r = 0;
 
-        for (unsigned i = 0; r == 0 && i < TILE_LEVELS; i++)
-                if (levels[i].n > 0)
-                        r = write_tile(tiles, i, &levels[i], ret_wrong);
+        for (uint64_t i = 0; r == 0 && i < sizes[1] / TILE_WIDTH; i++)
+                r = write_tile(tiles, level, hashes, i, TILE_WIDTH, ret_wrong);
+        for (size_t i = 0; i < ELEMENTS(sizes); i++)
+                if (r == 0 && sizes[i] % TILE_WIDTH > 0)
+                        r = write_tile(tiles, level, hashes, sizes[i] / TILE_WIDTH, sizes[i] % TILE_WIDTH, ret_wrong);
         return r;
 }
 
-/* A node of every eighth level is a hash of a tile. */
-static int write_tree(const RecordTiles *tiles, Tile levels[static TILE_LEVELS], const char **ret_wrong) {
-        TreeHash whole[TREE_LEVELS];
-        Frontier tree = {};
-        int n, r = 0;
+/* Makes of N hashes those of the next level of tiles, in their place: the roots of full tiles. */
+static int fold_level(TreeHash *hashes, uint64_t n) {
+        int r = 0;
 
-        while (r == 0 && tree.size < tiles->new.size) {
-                n = frontier_append(&tree, &tiles->leaves[tree.size], whole);
-                if (n < 0)
-                        return n;
-                for (unsigned i = 0; r == 0 && i * TILE_HEIGHT < (unsigned) n; i++) {
-                        Tile *tile = &levels[i];
-
-                        tile->hashes[tile->n++] = whole[i * TILE_HEIGHT];
-                        if (tile->n < TILE_WIDTH)
-                                continue;
-                        r = write_tile(tiles, i, tile, ret_wrong);
-                        tile->index++;
-                        tile->n = 0;
-                }
-                if (r == 0 && tree.size == tiles->old.size)
-                        r = write_last_tiles(tiles, levels, ret_wrong);
+        for (unsigned level = 0; level < TILE_HEIGHT; level++) {
+                n /= 2;
+                for (uint64_t i = 0; r == 0 && i < n; i++)
+                        r = tree_node(&hashes[2 * i], &hashes[2 * i + 1], &hashes[i]);
         }
-        return r < 0 ? r : write_last_tiles(tiles, levels, ret_wrong);
+        return r;
+}
+
+static int write_tree(const RecordTiles *tiles, const char **ret_wrong) {
+        _cleanup_free_ TreeHash *hashes = malloc(tiles->new.size * sizeof(TreeHash) + 1);
+        uint64_t n = tiles->new.size;
+        int r = hashes ? 0 : -ENOMEM;
+
+        if (hashes)
+                memcpy(hashes, tiles->leaves, n * sizeof(TreeHash));
+        for (unsigned level = 0; r == 0 && n > 0; level++, n /= TILE_WIDTH) {
+                r = write_level(tiles, level, hashes, ret_wrong);
+                if (r == 0)
+                        r = fold_level(hashes, n);
+        }
+        return r;
 }
 
 /* ---- the records ---- */
-
-/* {"pruned":{"index":INDEX,"sha256":"ID"}}, which the log tells in place of an envelope that it has no more. */
-static bool is_pruned(const char *line, size_t n, uint64_t *ret_index) {
-        _cleanup_json_ json_t *object = NULL;
-        const json_t *index;
-        const char *why;
-
-        if (n > MARK_MAX || json_read(line, n, &object, &why) < 0)
-                return false;
-        index = json_object_get(json_object_get(object, "pruned"), "index");
-        *ret_index = (uint64_t) json_integer_value(index);
-        return json_is_integer(index) && *ret_index < TREE_SIZE_MAX;
-}
 
 static int write_entries(RecordTiles *tiles, const char **ret_wrong) {
         char path[PATH_BYTES];
@@ -335,12 +290,13 @@ static int add_entry(RecordTiles *tiles, const Leaf *leaf, const char **ret_wron
 
 static int add_record(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
         _cleanup_(leaf_done) Leaf leaf = {};
+        uint8_t id[DIGEST_BYTES];
         uint64_t pruned;
         int r;
 
         if (tiles->next_record == tiles->new.size)
                 return wrong(ret_wrong, "there are more records than the checkpoint says");
-        if (is_pruned(line, n, &pruned) && pruned == tiles->next_record) {
+        if (leaf_read_mark(line, n, &pruned, id) == 0 && pruned == tiles->next_record) {
                 tiles->n_pruned++;
                 tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
                 tiles->next_record++;
@@ -367,44 +323,40 @@ static int take_line(RecordTiles *tiles, const char *line, size_t n, const char 
 
 /* The lines that an earlier run has left are held against the log like new ones: a line that is none of it would be handed on as one for ever. */
 static int take_lines(RecordTiles *tiles, const char **ret_wrong) {
-        const size_t max = RECORD_ENVELOPE_MAX + 1;
-        _cleanup_free_ char *text = malloc(max);
+        _cleanup_free_ char *text = malloc(LINE_BYTES);
 
         if (!text)
                 return -ENOMEM;
-        for (;;) {
-                ssize_t n = read_some(tiles->lines, text, max, tiles->end);
-                const char *line = text;
+        while (fgets(text, LINE_BYTES, tiles->lines)) {
+                size_t n = strlen(text);
+                int r;
 
-                if (n < 0)
-                        return (int) n;
-                for (const char *end; (end = memchr(line, '\n', (size_t) (text + n - line))); line = end + 1) {
-                        int r = take_line(tiles, line, (size_t) (end - line), ret_wrong);
-
-                        if (r < 0)
-                                return r;
+                if (n == 0 || text[n - 1] != '\n') {
+                        if (!feof(tiles->lines) || tiles->end + (off_t) n != ftello(tiles->lines))
+                                return wrong(ret_wrong, "a line of " LINES " there is no record");
+                        tiles->torn = TAKE_PTR(text);
+                        break;
                 }
-                if (line != text)
-                        continue;
-                if ((size_t) n == max)
-                        return wrong(ret_wrong, "a line of " LINES " there is no record");
-                printer_raw(&tiles->torn, text, (size_t) n);
-                tiles->n_pruned = 0; /* of those that are added now */
-                return tiles->torn.error;
+                r = take_line(tiles, text, n - 1, ret_wrong);
+                if (r < 0)
+                        return r;
         }
+        if (ferror(tiles->lines))
+                return -EIO;
+        tiles->n_pruned = 0; /* of those that are added now */
+        return 0;
 }
 
 /* In the place of what a run that was cut short has written of it. What is no beginning of it may be all that there is of another. */
 static int append_line(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
-        int r;
+        size_t n_torn = tiles->torn ? strlen(tiles->torn) : 0;
 
-        if (tiles->torn.n > n || memcmp(line, tiles->torn.text ?: "", tiles->torn.n) != 0)
+        if (n_torn > n || memcmp(line, tiles->torn ?: "", n_torn) != 0)
                 return wrong(ret_wrong, "what " LINES " there ends with is no beginning of the next record");
-        if (tiles->torn.n > 0 && ftruncate(tiles->lines, tiles->end) < 0)
+        if (n_torn > 0 && ftruncate(fileno(tiles->lines), tiles->end) < 0)
                 return -errno;
-        tiles->torn.n = 0;
-        r = write_all(tiles->lines, line, n);
-        return r < 0 ? r : write_all(tiles->lines, "\n", 1);
+        free(TAKE_PTR(tiles->torn));
+        return fwrite(line, 1, n, tiles->lines) == n && fputc('\n', tiles->lines) != EOF ? 0 : -errno;
 }
 
 int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
@@ -414,20 +366,20 @@ int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char 
 }
 
 int record_tiles_tree(RecordTiles *tiles, const void *leaves, size_t n, const char **ret_wrong) {
-        _cleanup_free_ Tile *levels = NULL;
         int r;
 
         if (n != tiles->new.size * sizeof(TreeHash))
                 return wrong(ret_wrong, "the log has not told all its leaves");
-        levels = calloc(TILE_LEVELS, sizeof(Tile));
         tiles->leaves = malloc(n + 1);
-        if (!levels || !tiles->leaves)
+        if (!tiles->leaves)
                 return -ENOMEM;
         memcpy(tiles->leaves, leaves, n);
-        r = check_tree(tiles, ret_wrong);
+        r = check_tree(tiles, &tiles->new, "the log's leaves are not those of its checkpoint", ret_wrong);
+        if (r == 0 && tiles->old.size > 0)
+                r = check_tree(tiles, &tiles->old, "the log is not the one that was exported there, grown", ret_wrong);
         if (r == 0)
                 r = take_lines(tiles, ret_wrong);
-        return r < 0 ? r : write_tree(tiles, levels, ret_wrong);
+        return r < 0 ? r : write_tree(tiles, ret_wrong);
 }
 
 uint64_t record_tiles_next(const RecordTiles *tiles) {
@@ -443,10 +395,10 @@ int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong) {
 
         if (tiles->next_record != tiles->new.size)
                 return wrong(ret_wrong, "the log has not told all its records");
-        if (tiles->torn.n > 0)
+        if (tiles->torn)
                 return wrong(ret_wrong, LINES " there has more than the log's records");
         r = write_last_entries(tiles, ret_wrong);
-        if (r == 0 && syncfs(tiles->folder) < 0)
+        if (r == 0 && (fflush(tiles->lines) == EOF || syncfs(tiles->folder) < 0))
                 r = -errno;
         if (r == 0)
                 r = whole_file_replace(tiles->folder, "checkpoint", 0644, tiles->note, tiles->n_note);

@@ -7,45 +7,31 @@
  * are handed to a verifier by their ID, which a bundle names as its hint.
  */
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/record/encode/base64.h"
+#include "daemon/record/encode/json.h"
 #include "daemon/record/encode/timestamp.h"
 #include "daemon/record/keys/note.h"
-#include "daemon/record/statement/statement.h"
 
-/* The ID of a log that signs checkpoints is that of its key in a note, before that is cut to four bytes. */
-static void print_id(Printer *printer, const char *key, const uint8_t id[static DIGEST_BYTES]) {
-        printer_key(printer, key);
-        printer_open(printer, '{');
-        printer_member_base64(printer, "keyId", id, DIGEST_BYTES);
-        printer_close(printer, '}');
-}
+/* The log's ID is that of its key in a note, before that is cut to four bytes. */
+static json_t *print_log(const NoteKey *log, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const char *since) {
+        char url[sizeof("https://") + NOTE_NAME_MAX], raw[BASE64_SIZE(sizeof(key->spki)) + 1], key_id[BASE64_SIZE(DIGEST_BYTES) + 1];
 
-static void print_log(Printer *printer, const char *origin, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], uint64_t since_usec) {
-        char url[sizeof("https://") + NOTE_NAME_MAX];
-
-        (void) snprintf(url, sizeof(url), "https://%s", origin);
-        printer_open(printer, '{');
-        printer_member(printer, "baseUrl", url);
-        printer_member(printer, "hashAlgorithm", "SHA2_256");
-        printer_key(printer, "publicKey");
-        printer_open(printer, '{');
-        printer_member_base64(printer, "rawBytes", key->spki, key->n_spki);
-        printer_member(printer, "keyDetails", public_key_details(key));
-        printer_key(printer, "validFor");
-        printer_open(printer, '{');
-        timestamp_print(printer, "start", since_usec);
-        printer_close(printer, '}');
-        printer_close(printer, '}');
-        print_id(printer, "logId", id);
-        print_id(printer, "checkpointKeyId", id);
-        printer_close(printer, '}');
+        (void) snprintf(url, sizeof(url), "https://%s", log->name);
+        *base64_encode(key->spki, key->n_spki, raw) = '\0';
+        *base64_encode(id, DIGEST_BYTES, key_id) = '\0';
+        return json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}}, s:{s:s}, s:{s:s}}", "baseUrl", url, "hashAlgorithm", "SHA2_256", "publicKey", "rawBytes", raw,
+                         "keyDetails", public_key_details(key), "validFor", "start", since, "logId", "keyId", key_id, "checkpointKeyId", "keyId", key_id);
 }
 
 int record_trusted_root(const char *vkey, uint64_t since_usec, char **ret, size_t *ret_n) {
         _cleanup_(public_key_done) PublicKey key = {};
-        _cleanup_printer_ Printer p = {};
+        _cleanup_json_ json_t *root = NULL;
+        _cleanup_free_ char *text = NULL;
+        char since[TIMESTAMP_MAX];
         uint8_t id[DIGEST_BYTES];
         NoteKey log;
         int r;
@@ -55,20 +41,20 @@ int record_trusted_root(const char *vkey, uint64_t since_usec, char **ret, size_
         r = note_key_digest(&log, id);
         if (r == 0)
                 r = public_key_from_raw(&key, RECORD_ED25519, log.public, NOTE_PUBLIC_BYTES);
+        if (r == 0)
+                r = timestamp_format(since_usec, since);
         if (r < 0)
                 return r;
 
-        printer_open(&p, '{');
-        printer_member(&p, "mediaType", "application/vnd.dev.sigstore.trustedroot.v0.1+json");
-        printer_key(&p, "tlogs");
-        printer_open(&p, '[');
-        print_log(&p, log.name, &key, id, since_usec);
-        printer_close(&p, ']');
-        /* Members that a strict reader expects, and a log of one's own has none of. */
-        printer_text(&p, ",\"certificateAuthorities\":[],\"ctlogs\":[],\"timestampAuthorities\":[]}\n");
-        if (p.error < 0)
-                return p.error;
-        *ret_n = p.n;
-        *ret = TAKE_PTR(p.text);
+        /* The last members a strict reader expects, and a log of one's own has none of. */
+        root = json_pack("{s:s, s:[o], s:[], s:[], s:[]}", "mediaType", "application/vnd.dev.sigstore.trustedroot.v0.1+json", "tlogs",
+                         print_log(&log, &key, id, since), "certificateAuthorities", "ctlogs", "timestampAuthorities");
+        text = json_dumps(root, JSON_COMPACT);
+        if (!text)
+                return -ENOMEM;
+        r = asprintf(ret, "%s\n", text);
+        if (r < 0)
+                return -ENOMEM;
+        *ret_n = (size_t) r;
         return 0;
 }

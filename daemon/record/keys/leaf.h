@@ -20,3 +20,9 @@ void leaf_done(Leaf *leaf);
  * -ENOMEM, -EIO.
  */
 int leaf_make(const RecordKeyring *keyring, const char *envelope, size_t n, Leaf *ret, const char **ret_wrong);
+
+/*
+ * Reads {"pruned":{"index":INDEX,"sha256":"ID"}}, which a log tells in place of an envelope that it has no more. Nobody has signed it. -EBADMSG: it
+ * is no such mark; -ENOMEM.
+ */
+int leaf_read_mark(const char *text, size_t n, uint64_t *ret_index, uint8_t ret_id[static DIGEST_BYTES]);
