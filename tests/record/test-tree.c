@@ -127,6 +127,14 @@ static void test_roots_are_those_of_the_definition(void **state) {
         }
 }
 
+/* The same with a hash more, which stands before all others. */
+static TreePath longer(const TreePath *path) {
+        TreePath more = { .n = path->n + 1 };
+
+        memcpy(&more.hashes[1], path->hashes, path->n * sizeof(TreeHash));
+        return more;
+}
+
 static void test_every_leaf_is_proven_where_it_is_and_nowhere_else(void **state) {
         const Tree *tree = *state;
         TreeSource source = { read_node, *state };
@@ -134,9 +142,11 @@ static void test_every_leaf_is_proven_where_it_is_and_nowhere_else(void **state)
         for (unsigned n = 1; n <= LEAVES; n++)
                 for (unsigned i = 0; i < n; i++) {
                         TreeHash leaf = leaf_of(i), other = leaf_of(i + 1);
-                        TreePath path, defined = {};
+                        TreePath path, defined = {}, more;
 
                         assert_int_equal(tree_inclusion(&source, i, n, &path), 0);
+                        more = longer(&path);
+                        assert_int_equal(tree_inclusion_verify(&more, &leaf, i, n, &tree->roots[n]), 0);
                         plain_path(tree->leaves, i, n, &defined);
                         assert_paths_equal(&path, &defined);
                         for (unsigned k = 0; k <= n; k++)
@@ -153,9 +163,11 @@ static void test_every_growth_is_proven_and_no_other(void **state) {
 
         for (unsigned n = 0; n <= LEAVES; n++)
                 for (unsigned m = 0; m <= n; m++) {
-                        TreePath path, defined = {};
+                        TreePath path, defined = {}, more;
 
                         assert_int_equal(tree_consistency(&source, m, n, &path), 0);
+                        more = longer(&path);
+                        assert_int_equal(tree_consistency_verify(&more, m, &tree->roots[m], n, &tree->roots[n]), 0);
                         if (m > 0)
                                 plain_subproof(tree->leaves, m, n, true, &defined);
                         assert_paths_equal(&path, &defined);

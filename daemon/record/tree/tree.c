@@ -212,24 +212,45 @@ int tree_consistency(const TreeSource *source, uint64_t old, uint64_t size, Tree
 
 /* ---- verifying ---- */
 
-/* Climbs from node FN of a level whose last one is SN. */
-typedef struct Climb {
-        uint64_t fn, sn;
-} Climb;
+/* Each descends as the proof was made, and climbs with the hashes that it has, the last of which is the root's own child. 1; 0: they are not as many. */
 
-/* One hash up: 1 if it stands to the left, 0 to the right, -EBADMSG: the root is below. */
-static int climb(Climb *at) {
-        bool is_left;
+/* Makes of HASH, of leaf INDEX, the root of SIZE leaves. */
+static int climb(const TreePath *path, size_t n, uint64_t index, uint64_t size, TreeHash *hash) {
+        const TreeHash *sibling;
+        uint64_t left;
+        int r;
 
-        if (at->sn == 0)
-                return -EBADMSG;
-        is_left = at->fn & 1 || at->fn == at->sn;
-        if (is_left)
-                for (; at->fn && !(at->fn & 1); at->fn >>= 1)
-                        at->sn >>= 1;
-        at->fn >>= 1;
-        at->sn >>= 1;
-        return is_left;
+        if (size == 1 || n == 0)
+                return size == 1 && n == 0;
+        left = split(size);
+        sibling = &path->hashes[n - 1];
+        r = index < left ? climb(path, n - 1, index, left, hash) : climb(path, n - 1, index - left, size - left, hash);
+        if (r > 0)
+                r = (index < left ? tree_node(hash, sibling, hash) : tree_node(sibling, hash, hash)) ?: 1;
+        return r;
+}
+
+/* Makes of A and B the roots of the first OLD of SIZE leaves, and of all. They begin as the first, where the path does not tell it: HAS_ROOT. */
+static int climb_both(const TreePath *path, size_t n, uint64_t old, uint64_t size, bool has_root, TreeHash *a, TreeHash *b) {
+        const TreeHash *sibling;
+        uint64_t left;
+        int r;
+
+        if (old == size || n == 0) {
+                if (!has_root && n == 1)
+                        *a = *b = path->hashes[0];
+                return old == size && n == (has_root ? 0 : 1);
+        }
+        left = split(size);
+        sibling = &path->hashes[n - 1];
+        if (old <= left) {
+                r = climb_both(path, n - 1, old, left, has_root, a, b);
+                return r > 0 ? tree_node(b, sibling, b) ?: 1 : r;
+        }
+        r = climb_both(path, n - 1, old - left, size - left, false, a, b);
+        if (r > 0)
+                r = tree_node(sibling, a, a) ?: tree_node(sibling, b, b) ?: 1;
+        return r;
 }
 
 static bool hash_equal(const TreeHash *a, const TreeHash *b) {
@@ -237,63 +258,25 @@ static bool hash_equal(const TreeHash *a, const TreeHash *b) {
 }
 
 int tree_inclusion_verify(const TreePath *path, const TreeHash *leaf, uint64_t index, uint64_t size, const TreeHash *root) {
-        Climb at = { index, size - 1 };
         TreeHash hash = *leaf;
         int r;
 
         if (index >= size || path->n > TREE_PATH_MAX)
                 return 0;
-        for (size_t i = 0; i < path->n; i++) {
-                const TreeHash *sibling = &path->hashes[i];
-                int side = climb(&at);
-
-                if (side < 0)
-                        return 0;
-                r = side > 0 ? tree_node(sibling, &hash, &hash) : tree_node(&hash, sibling, &hash);
-                if (r < 0)
-                        return r;
-        }
-        return at.sn == 0 && hash_equal(&hash, root);
-}
-
-/* PATH has at least the hash that both trees are built from: OLD's own root where that is a whole subtree of the new one. */
-static int verify_growth(const TreePath *path, uint64_t old, const TreeHash *old_root, uint64_t size, const TreeHash *root) {
-        bool is_whole = (old & (old - 1)) == 0;
-        TreeHash a = is_whole ? *old_root : path->hashes[0], b = a;
-        Climb at = { old - 1, size - 1 };
-        int r = 0;
-
-        for (; at.fn & 1; at.fn >>= 1)
-                at.sn >>= 1;
-        for (size_t i = is_whole ? 0 : 1; i < path->n; i++) {
-                const TreeHash *sibling = &path->hashes[i];
-                int side = climb(&at);
-
-                if (side < 0)
-                        return 0;
-                if (side > 0) {
-                        r = tree_node(sibling, &a, &a);
-                        if (r == 0)
-                                r = tree_node(sibling, &b, &b);
-                } else
-                        r = tree_node(&b, sibling, &b);
-                if (r < 0)
-                        return r;
-        }
-        return at.sn == 0 && hash_equal(&a, old_root) && hash_equal(&b, root);
+        r = climb(path, path->n, index, size, &hash);
+        return r > 0 ? hash_equal(&hash, root) : r;
 }
 
 int tree_consistency_verify(const TreePath *path, uint64_t old, const TreeHash *old_root, uint64_t size, const TreeHash *root) {
-        TreeHash empty;
+        TreeHash a = *old_root, b = *old_root;
         int r;
 
         if (old > size || path->n > TREE_PATH_MAX)
                 return 0;
-        if (old == size)
-                return path->n == 0 && hash_equal(old_root, root);
-        if (old == 0) {
-                r = tree_empty(&empty);
-                return r < 0 ? r : path->n == 0 && hash_equal(old_root, &empty);
+        if (old == 0) { /* every tree begins with it */
+                r = tree_empty(&a);
+                return r < 0 ? r : path->n == 0 && hash_equal(&a, old_root) && (size > 0 || hash_equal(&a, root));
         }
-        return path->n > 0 ? verify_growth(path, old, old_root, size, root) : 0;
+        r = climb_both(path, path->n, old, size, true, &a, &b);
+        return r > 0 ? hash_equal(&a, old_root) && hash_equal(&b, root) : r;
 }

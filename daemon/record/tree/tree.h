@@ -75,7 +75,7 @@ int tree_inclusion(const TreeSource *source, uint64_t index, uint64_t size, Tree
 /* That the tree of SIZE begins with the one of OLD (RFC 6962 section 2.1.2). -ERANGE: OLD is larger. Nothing to prove for 0 and SIZE. */
 int tree_consistency(const TreeSource *source, uint64_t old, uint64_t size, TreePath *ret);
 
-/* ---- proofs, untrusted: RFC 9162 sections 2.1.3.2 and 2.1.4.2. 1: holds, 0: does not, -EIO ---- */
+/* ---- proofs, untrusted, by the definitions of the same sections. 1: holds, 0: does not, -EIO ---- */
 
 int tree_inclusion_verify(const TreePath *path, const TreeHash *leaf, uint64_t index, uint64_t size, const TreeHash *root);
 int tree_consistency_verify(const TreePath *path, uint64_t old, const TreeHash *old_root, uint64_t size, const TreeHash *root);
