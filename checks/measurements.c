@@ -277,6 +277,18 @@ const MeasurementRow *measurement_at(size_t index) {
         return index < ELEMENTS(rows) ? &rows[index] : NULL;
 }
 
+const MeasurementRow *measurement_rows(const char *check, size_t *ret_n) {
+        const MeasurementRow *first = NULL;
+
+        *ret_n = 0;
+        for (size_t i = 0; i < ELEMENTS(rows); i++)
+                if (rows[i].check[0] == check[0] && strcmp(rows[i].check, check) == 0) {
+                        first = first ?: &rows[i];
+                        (*ret_n)++;
+                }
+        return first;
+}
+
 /* Most rows differ in the first letter, and every value of a record is looked up. */
 static bool is_of(const MeasurementRow *row, const char *check, const char *name) {
         return (row->name[0] == name[0] || row->name[0] == '@') && measurement_matches(row->name, check, name);

@@ -14,7 +14,9 @@
  * A step that was skipped or could not be judged may have values of any sort: what they come to was left open, for the reason that it gives.
  * Of a step on a server each chip has the values that lie in it, and what lies in none is the server's own.
  *
- * Names never change their meaning. They are read by the vocabulary and by records, which link no check.
+ * Names never change their meaning. They are read by the vocabulary and by records, which link no check. Whoever reads a record holds it against this table
+ * (daemon/record/statement/judge.h), records of earlier and of later assayds too. So of a row that was once released unit, limit and check stay; it stays
+ * EACH if it was, or it would be missed later, and never becomes so, since it was not there before. What is to be judged otherwise gets another name, ASKED.
  */
 
 #include <math.h>
@@ -46,6 +48,9 @@ typedef struct MeasurementRow {
 /* NULL where CHECK, and the worker in its place, says no such value. */
 const MeasurementRow *measurement_find(const char *check, const char *name);
 const MeasurementRow *measurement_at(size_t index); /* NULL past the end */
+#define MEASUREMENTS_OF_CHECK_MAX 64
+/* The rows of CHECK, *RET_N of them, which stand together; NULL and 0 where it has none. */
+const MeasurementRow *measurement_rows(const char *check, size_t *ret_n);
 /* The same by the name alone, which only one check may say. */
 const MeasurementRow *measurement_named(const char *name);
 

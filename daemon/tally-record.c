@@ -60,6 +60,15 @@ static void tell_evidence(const TallyStep *step, RecordStep *ret) {
         }
 }
 
+/* No record says that a step passed which measured too little, or another thing than it must: it would cost the whole server its verdicts. */
+static void doubt_step(RecordStep *step) {
+        if ((step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || record_step_agrees(step))
+                return;
+        step->verdict = VERDICT_ERROR;
+        step->reason = REASON_PROTOCOL;
+        step->message = "its values and their limits do not show that it passed";
+}
+
 static StepSaid said_of(const TallyStep *step) {
         return (StepSaid) {
                 .begun = step->state != TALLY_UNSEEN,
@@ -203,8 +212,10 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
                 return -ENOMEM;
 
         unit_subject(unit, TARGET_CHIP_MODEL, &ret->subject);
-        for (size_t i = 0; i < tally->plan->n_steps; i++)
+        for (size_t i = 0; i < tally->plan->n_steps; i++) {
                 judge_step(tally, server, unit, i, &steps[i]);
+                doubt_step(&steps[i]);
+        }
 
         ret->result = judge_chip(tally, unit, steps, promises);
         return record_regions(unit, run, tally->plan->n_steps, steps);

@@ -202,10 +202,12 @@ typedef struct RecordScan { /* one server at its end: a health record per chip a
 
 /*
  * What is signed agrees with itself: names, digests and reasons are there, a step is not called better than its
- * measurements and diagnoses, a chip's result is the fold of its steps and promises, a server's is no better than that of
+ * measurements and diagnoses and has those of its check, a chip's result is the fold of its steps and promises, a server's is no better than that of
  * a chip and than its own diagnoses. -EINVAL and, where wanted, a sentence (malloc'd) where it does not. record_log_scan() refuses the same.
  */
 int record_scan_check(const RecordScan *scan, char **ret_why);
+/* The same of one step of a chip, apart from its regions. */
+bool record_step_agrees(const RecordStep *step);
 
 /* ---- the log ---- */
 

@@ -41,6 +41,19 @@ static void no_name_has_two_rows(void **state) {
                         assert_string_not_equal(row->name, other->name);
 }
 
+static void rows_of_a_check_stand_together(void **state) {
+        const MeasurementRow *row, *rows;
+        size_t n;
+
+        for (size_t i = 0; (row = measurement_at(i)); i++) {
+                rows = measurement_rows(row->check, &n);
+                assert_true(n > 0 && n <= MEASUREMENTS_OF_CHECK_MAX);
+                assert_true(row >= rows && row < rows + n);
+        }
+        assert_null(measurement_rows("hb", &n));
+        assert_int_equal(n, 0);
+}
+
 /* Each check can pass by something: a value that each step says, or one of those that a plan asks for. */
 static void each_check_has_a_limit(void **state) {
         const CheckWord *word;
@@ -108,6 +121,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_row_says_what_its_value_needs),
                 cmocka_unit_test(no_name_has_two_rows),
+                cmocka_unit_test(rows_of_a_check_stand_together),
                 cmocka_unit_test(each_check_has_a_limit),
                 cmocka_unit_test(what_plans_promise_is_in_the_table),
                 cmocka_unit_test(a_family_is_exact_and_bounded),

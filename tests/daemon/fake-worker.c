@@ -14,6 +14,7 @@
 #include "checks/plan.h"
 #include "checks/stream.h"
 #include "checks/topology.h"
+#include "tests/checks/sound.h"
 
 #define TARGETS_MAX 64
 
@@ -126,15 +127,17 @@ static void begin(Request *request) {
 }
 
 static void step(Request *request, size_t chip, size_t index, Verdict verdict) {
+        const char *check = request->plan->steps[index].check->name;
         StepEnd end = { .verdict = verdict, .required = true, .runs = 1 };
         char where[LOCATION_STRING_MAX], id[LOCATION_STRING_MAX + 64];
+        Measurement value;
 
         (void) snprintf(id, sizeof(id), "%s:%s", location_format(&request->chips[chip], where),
                         request->plan->steps[index].name);
         if (is_done(request, id))
                 return;
 
-        say(request, stream_step_start(id, request->plan->steps[index].check->name));
+        say(request, stream_step_start(id, check));
         if (strcmp(request->behaviour, "lie") == 0 && chip == 1) {
                 Finding finding = { .code = "device-hang", .severity = SEVERITY_FAIL, .where = request->chips[chip],
                                     .message = "found", .reproduced = 1, .runs = 1 };
@@ -151,6 +154,8 @@ static void step(Request *request, size_t chip, size_t index, Verdict verdict) {
                 pause_msec(5);
         if (strcmp(request->behaviour, "stuck") == 0 && chip == 3 && request->is_first)
                 pause_msec(60000);
+        for (size_t i = 0; sound_value(check, &request->chips[chip], &i, &value);)
+                say(request, stream_measurement(id, &value));
         say(request, stream_step_end(id, &end));
 }
 

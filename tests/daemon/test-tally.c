@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "daemon/tally.h"
+#include "tests/checks/sound.h"
 
 static const char config_text[] = "origin: a\nproducer: urn:x\n"
                                   "targets: [{device: sim:/a, servers: [us0-0, us0-1]}]\n";
@@ -75,6 +76,15 @@ static int start(const char *unit, const char *step) {
         return tell(&(Event) { .type = EVENT_STEP_START, .unit = unit, .step = step });
 }
 
+/* All that a step must measure at WHERE, where it is under way. */
+static void say_values(const char *unit, const char *step, const char *where) {
+        const Location place = at(where);
+        Event event = { .type = EVENT_MEASUREMENT, .unit = unit, .step = step };
+
+        for (size_t i = 0; sound_value(step, &place, &i, &event.measurement);)
+                (void) tell(&event);
+}
+
 static int end(const char *unit, const char *step, Verdict verdict, Reason reason) {
         return tell(&(Event) { .type = EVENT_STEP_END, .unit = unit, .step = step,
                                .end = { .verdict = verdict, .reason = reason } });
@@ -87,6 +97,8 @@ static int find(const char *unit, const char *step, Severity severity, const cha
 }
 
 static int part_for(const char *unit, const char *step, const char *chip, Verdict verdict, Reason reason) {
+        if (verdict == VERDICT_PASSED || verdict == VERDICT_WARNED)
+                say_values(unit, step, chip);
         return tell(&(Event) { .type = EVENT_PART_DONE, .unit = unit, .step = step, .part = at(chip),
                                .verdict = verdict, .reason = reason });
 }
@@ -95,10 +107,11 @@ static int part(const char *unit, const char *step, const char *chip, Verdict ve
         return part_for(unit, step, chip, verdict, REASON_NONE);
 }
 
-static int measure(const char *unit, const char *step, const char *name, double value, LimitType type, double limit,
-                   const char *where) {
+static int measure(const char *unit, const char *step, const char *name, double value, LimitType type, double limit, const char *where) {
+        const MeasurementRow *row = measurement_find(step, name);
+
         return tell(&(Event) { .type = EVENT_MEASUREMENT, .unit = unit, .step = step,
-                               .measurement = { .name = name, .value = value, .unit = "1", .limit_type = type,
+                               .measurement = { .name = name, .value = value, .unit = row ? row->unit : "1", .limit_type = type,
                                                 .limit = limit, .where = at(where) } });
 }
 
@@ -106,6 +119,7 @@ static int measure(const char *unit, const char *step, const char *name, double 
 static void round_well(const char *chip) {
         assert_int_equal(start(chip, "rounding"), 0);
         assert_int_equal(measure(chip, "rounding", "rounding_conversions_compared", 100, LIMIT_NONE, 0, chip), 0);
+        say_values(chip, "rounding", chip);
         assert_int_equal(end(chip, "rounding", VERDICT_PASSED, REASON_NONE), 0);
 }
 
@@ -317,7 +331,8 @@ static void test_who_fails_with_the_server_has_its_value(void **state) {
         assert_int_equal(find("us0-0", "neuronlink", SEVERITY_FAIL, "us0-0"), 0);
         assert_int_equal(end("us0-0", "neuronlink", VERDICT_FAILED, REASON_NONE), 0);
         assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
-        assert_int_equal(scan.chips[0].steps[1].n_measurements, 0);
+        assert_int_equal(scan.chips[0].steps[1].n_measurements, 1);
+        assert_string_equal(scan.chips[0].steps[1].measurements[0].name, "neuronlink_lane_errors");
         assert_int_equal(scan.chips[4].steps[1].verdict, VERDICT_FAILED);
         assert_int_equal(scan.chips[4].steps[1].n_diagnoses, 1);
         assert_int_equal(scan.chips[4].steps[1].n_measurements, 1);
@@ -367,6 +382,7 @@ static void test_a_promise_that_was_not_kept_is_inconclusive(void **state) {
                 assert_int_equal(start("us0-0/chip0", "rounding"), 0);
                 assert_int_equal(measure("us0-0/chip0", "rounding", "rounding_conversions_compared", cases[i].value, LIMIT_NONE, 0,
                                          cases[i].where), 0);
+                say_values("us0-0/chip0", "rounding", "us0-0/chip0");
                 assert_int_equal(end("us0-0/chip0", "rounding", cases[i].verdict, cases[i].reason), 0);
                 if (judge(0, &verdict, &reason, &server) != cases[i].result)
                         fail_msg("case %zu", i);
@@ -375,26 +391,37 @@ static void test_a_promise_that_was_not_kept_is_inconclusive(void **state) {
 }
 
 static void test_a_worker_cannot_talk_its_evidence_away(void **state) {
+        enum { SOUND, SILENT, UNKNOWN_BEYOND, BEYOND, WITHOUT_LIMIT };
         static const struct {
                 Verdict says;
                 Reason reason;
                 int severity; /* of a finding; -1: none */
-                bool beyond;
+                int values;
                 Verdict verdict;
                 Reason why;
         } cases[] = {
-                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_FAIL, false, VERDICT_FAILED,  REASON_NONE           },
-                { VERDICT_WARNED,  REASON_NONE,         SEVERITY_FAIL, false, VERDICT_FAILED,  REASON_NONE           },
-                { VERDICT_SKIPPED, REASON_BUDGET,       SEVERITY_FAIL, false, VERDICT_FAILED,  REASON_NONE           },
-                { VERDICT_ERROR,   REASON_DEVICE_ERROR, SEVERITY_FAIL, false, VERDICT_FAILED,  REASON_NONE           },
-                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_WARN, false, VERDICT_WARNED,  REASON_NONE           },
-                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_INFO, false, VERDICT_PASSED,  REASON_NONE           },
-                { VERDICT_PASSED,  REASON_NONE,         -1,            true,  VERDICT_ERROR,   REASON_PROTOCOL       },
-                { VERDICT_WARNED,  REASON_NONE,         -1,            true,  VERDICT_WARNED,  REASON_NONE           },
-                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_WARN, true,  VERDICT_WARNED,  REASON_NONE           },
-                { VERDICT_SKIPPED, REASON_NONE,         -1,            false, VERDICT_SKIPPED, REASON_NOT_APPLICABLE },
-                { VERDICT_ERROR,   REASON_NONE,         -1,            false, VERDICT_ERROR,   REASON_PROTOCOL       },
-                { VERDICT_PASSED,  REASON_BUDGET,       -1,            false, VERDICT_PASSED,  REASON_NONE           },
+                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_FAIL, SOUND,          VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_WARNED,  REASON_NONE,         SEVERITY_FAIL, SOUND,          VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_SKIPPED, REASON_BUDGET,       SEVERITY_FAIL, SOUND,          VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_ERROR,   REASON_DEVICE_ERROR, SEVERITY_FAIL, SOUND,          VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_WARN, SOUND,          VERDICT_WARNED,  REASON_NONE           },
+                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_INFO, SOUND,          VERDICT_PASSED,  REASON_NONE           },
+                { VERDICT_PASSED,  REASON_NONE,         -1,            UNKNOWN_BEYOND, VERDICT_ERROR,   REASON_PROTOCOL       },
+                { VERDICT_WARNED,  REASON_NONE,         -1,            UNKNOWN_BEYOND, VERDICT_WARNED,  REASON_NONE           },
+                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_WARN, UNKNOWN_BEYOND, VERDICT_WARNED,  REASON_NONE           },
+                { VERDICT_SKIPPED, REASON_NONE,         -1,            SOUND,          VERDICT_SKIPPED, REASON_NOT_APPLICABLE },
+                { VERDICT_ERROR,   REASON_NONE,         -1,            SOUND,          VERDICT_ERROR,   REASON_PROTOCOL       },
+                { VERDICT_PASSED,  REASON_BUDGET,       -1,            SOUND,          VERDICT_PASSED,  REASON_NONE           },
+                /* What it measured does not show what it says. */
+                { VERDICT_PASSED,  REASON_NONE,         -1,            SILENT,         VERDICT_ERROR,   REASON_PROTOCOL       },
+                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_WARN, SILENT,         VERDICT_ERROR,   REASON_PROTOCOL       },
+                { VERDICT_PASSED,  REASON_NONE,         SEVERITY_FAIL, SILENT,         VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_FAILED,  REASON_NONE,         -1,            SILENT,         VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_SKIPPED, REASON_BUDGET,       -1,            SILENT,         VERDICT_SKIPPED, REASON_BUDGET         },
+                { VERDICT_WARNED,  REASON_NONE,         -1,            BEYOND,         VERDICT_ERROR,   REASON_PROTOCOL       },
+                { VERDICT_FAILED,  REASON_NONE,         -1,            BEYOND,         VERDICT_FAILED,  REASON_NONE           },
+                { VERDICT_PASSED,  REASON_NONE,         -1,            WITHOUT_LIMIT,  VERDICT_ERROR,   REASON_PROTOCOL       },
+                { VERDICT_WARNED,  REASON_NONE,         -1,            WITHOUT_LIMIT,  VERDICT_ERROR,   REASON_PROTOCOL       },
         };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
@@ -406,7 +433,12 @@ static void test_a_worker_cannot_talk_its_evidence_away(void **state) {
                 assert_int_equal(start("us0-0/chip0", "neuronlink"), 0);
                 if (cases[i].severity >= 0)
                         assert_int_equal(find("us0-0/chip0", "neuronlink", (Severity) cases[i].severity, "us0-0/chip0"), 0);
-                if (cases[i].beyond)
+                if (cases[i].values == SOUND || cases[i].values == UNKNOWN_BEYOND)
+                        say_values("us0-0/chip0", "neuronlink", "us0-0/chip0");
+                if (cases[i].values == BEYOND || cases[i].values == WITHOUT_LIMIT)
+                        assert_int_equal(measure("us0-0/chip0", "neuronlink", "neuronlink_lane_errors", 8,
+                                                 cases[i].values == BEYOND ? LIMIT_LESS_THAN_OR_EQUAL : LIMIT_NONE, 7, "us0-0/chip0"), 0);
+                if (cases[i].values == UNKNOWN_BEYOND)
                         assert_int_equal(measure("us0-0/chip0", "neuronlink", "link_ber", 2, LIMIT_LESS_THAN_OR_EQUAL, 1,
                                                  "us0-0/chip0"), 0);
                 assert_int_equal(end("us0-0/chip0", "neuronlink", cases[i].says, cases[i].reason), 0);

@@ -53,20 +53,22 @@ done
 
 offline() { "$build/cli/assayctl" --bus unix:path=/nowhere --no-pager "$@"; }
 offline --json audit "$stage/tiles" --keyring "$stage/keyring" | jq -e '.verdict == "holds"' >/dev/null || { echo "FAILED: the log does not hold"; exit 1; }
-tests/interop/verify.py --keyring "$stage/keyring" "$stage/tiles"
+"$build/checks/assay-run" --describe --json >"$stage/checks.json"
+tests/interop/verify.py --keyring "$stage/keyring" --checks "$stage/checks.json" "$stage/tiles"
 # With keys alone each record is judged by itself, without a proof.
 offline --json verify "$stage/tiles/records.intoto.jsonl" --keyring "$stage/record.pub.pem" >"$stage/verified" || [ $? -lt 64 ]
 PYTHONPATH=tests/interop PYTHONDONTWRITEBYTECODE=1 python3 - "$stage" <<'PYTHON'
 import contextlib, io, json, pathlib, sys
-import verify
+import values, verify
 stage, options = pathlib.Path(sys.argv[1]), type("Options", (), {"proof": None})
 keyring, schemas = verify.Keyring((stage / "record.pub.pem").read_text()), verify.load_schemas(pathlib.Path("daemon/record"))
+table = values.Table((stage / "checks.json").read_text())
 lines = (stage / "tiles/records.intoto.jsonl").read_bytes().splitlines()
 theirs = [json.loads(line) for line in (stage / "verified").read_text().splitlines()]
 assert len(lines) == len(theirs), "assayctl judged another number of records"
 failures, counts = 0, {}
 for line, other in zip(lines, theirs):
-    log = verify.Log(keyring, schemas)
+    log = verify.Log(keyring, schemas, table)
     with contextlib.redirect_stdout(io.StringIO()):
         status = verify.check_record(log, line, options)
     result = other.get("statement", {}).get("predicate", {}).get("result")

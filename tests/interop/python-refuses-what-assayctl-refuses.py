@@ -99,6 +99,8 @@ class Bench:
             self.keyrings[name] = f"{self.record_key.pem()}log {key.vkey(log, 1)}\nquorum none\n"
         for name, text in self.keyrings.items():
             (work / name).write_text(text)
+        self.checks = work / "checks.json"
+        self.checks.write_bytes(subprocess.run([os.path.join(build, "checks/assay-run"), "--describe", "--json"], capture_output=True, check=True).stdout)
 
     def put(self, name, data):
         path = self.work / name
@@ -111,7 +113,7 @@ class Bench:
         count += 1
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
-            ours = verify.main(["--keyring", str(self.work / keyring), *map(str, arguments)])
+            ours = verify.main(["--keyring", str(self.work / keyring), "--checks", str(self.checks), *map(str, arguments)])
         answers = [(ours, said.getvalue())]
         if not alone:
             theirs = subprocess.run([*self.assayctl, verb, *map(str, arguments), "--keyring", str(self.work / keyring)], capture_output=True, text=True)
@@ -301,6 +303,67 @@ CONTRADICTIONS_V2 = [
     ("regions that failed in a passed step", 1, "steps.hbm.regions", put(failed="3"), REFUSED),
     ("a member that must be there", 5, "", drop("configuration"), REFUSED),
     ("a member that nobody knows", 5, "", put(more={"some": "thing"}), HOLDS),
+    ("more regions than the memory is cut into", 1, "steps.hbm.regions", put(total=97), REFUSED),
+    ("fewer regions than the memory is cut into", 1, "steps.hbm.regions", put(total=95), REFUSED),
+    ("a value that is no number, called PASSED", 5, "steps.hbm", put(errors=[{"symptom": "not-a-number", "message": "hot"}]), REFUSED),
+]
+
+
+def telemetry(result="PASSED", called="PASSED", left_out=(), **measured):
+    """A step more, with all that its check measures, but for what is given."""
+    values = {"hbm_uncorrected": [[0, 0], "<=", 0, {"at": ["hbm0-1"]}], "hbm_repairable": [0, "<=", 0], "hbm_corrected": [3, "<=", 100],
+              "sram_uncorrected": [0, "<=", 0], "sram_corrected": [0, "<=", 10], "temperature": [58.9, "Cel", "<=", 95], "heartbeats": [4, ">=", 1]} | measured
+    step = {"result": called, "measured": {name: value for name, value in values.items() if name not in left_out}}
+    return lambda predicate: (predicate["steps"].update(telemetry=step), predicate.update(result=result))
+
+
+def hbm(left_out=(), **measured):
+    values = {"bytes_tested": [1024, "By"], "mismatches": [0, "<=", 0], "plants_returned": [720, "==", 720], "samples_wrong": [0, "<=", 0]} | measured
+    step = {"check": "hbm", "result": "PASSED", "measured": {name: value for name, value in values.items() if name not in left_out}}
+    return lambda predicate: predicate["steps"].update(memory=step)
+
+
+def step_of(name, **members):
+    return lambda predicate: predicate["steps"].update({name: {"result": "PASSED", **members}})
+
+
+def open_telemetry(status, reason):
+    step = {"result": "INCONCLUSIVE", "status": status, "reason": reason, "measured": {"temperature": [99, "Cel"]}}
+    return lambda predicate: (predicate["steps"].update(telemetry=step), predicate.update(result="INCONCLUSIVE"))
+
+
+HOT = [99, "Cel", "<=", 95]
+# What a check measures each time and against which limit is known to who has asked it, and to assayctl.
+VALUES = [
+    ("all values of a check", telemetry(), HOLDS),
+    ("all values of a check, and a warning", telemetry("WARNED", "WARNED", hbm_corrected=[101, "<=", 100]), HOLDS),
+    ("a value that is left out", telemetry(left_out=["temperature"]), REFUSED),
+    ("a value that is left out and called WARNED", telemetry("WARNED", "WARNED", left_out=["temperature"]), REFUSED),
+    ("all values that are left out", step_of("telemetry"), REFUSED),
+    ("all values that are left out of a failure", telemetry("FAILED", "FAILED", left_out=["temperature", "heartbeats"]), FAILED),
+    ("a limit that is taken out", telemetry(temperature=[99, "Cel"]), REFUSED),
+    ("a limit that is taken out, called WARNED", telemetry("WARNED", "WARNED", temperature=[99, "Cel"]), REFUSED),
+    ("a limit that is taken out of one of two parts", telemetry(hbm_uncorrected={"each": [[0, "<=", 0], [3, {"at": ["hbm1"]}]]}), REFUSED),
+    ("a limit the other way round", telemetry(temperature=[99, "Cel", ">=", 95]), REFUSED),
+    ("a higher limit where it is fixed", telemetry(hbm_uncorrected=[1, "<=", 1]), REFUSED),
+    ("a higher limit where it is the plan's", telemetry(temperature=[58.9, "Cel", "<=", 96]), HOLDS),
+    ("another unit", telemetry(temperature=[58.9, "K", "<=", 95]), REFUSED),
+    ("no unit", telemetry(temperature=[58.9, "<=", 95]), REFUSED),
+    ("a value that fails called WARNED", telemetry("WARNED", "WARNED", temperature=HOT), REFUSED),
+    ("a value that fails called FAILED", telemetry("FAILED", "FAILED", temperature=HOT), FAILED),
+    ("a value that would fail, of a step that could not judge", open_telemetry("ERROR", "protocol"), CANNOT_TELL),
+    ("a value that would fail, of a step that was skipped", open_telemetry("SKIP", "budget"), CANNOT_TELL),
+    ("a value that needs no limit there", hbm(), HOLDS),
+    ("the same with a limit", hbm(bytes_tested=[1024, "By", ">=", 1024]), HOLDS),
+    ("the same left out", hbm(left_out=["bytes_tested"]), REFUSED),
+    ("a limit where the table has none", hbm(rows_guarded=[7, ">=", 1]), HOLDS),
+    ("a finding's value without its limit", hbm(reads_wrong=3), REFUSED),
+    ("a value of the worker without its limit", hbm(**{"/device_answers_garbled": 3}), REFUSED),
+    ("values of which none has a limit", step_of("host-link", measured={"bytes_moved": [268435456, "By"]}), REFUSED),
+    ("values of which one has a limit", step_of("host-link", measured={"bandwidth_min": [228.4, "Gbit/s", ">=", 200, {"min": 8}]}), HOLDS),
+    ("a limit of a value of later versions alone", step_of("host-link", measured={"later": [0, "<=", 0]}), REFUSED),
+    ("a check of later versions", step_of("later"), HOLDS),
+    ("a value of later versions", telemetry(later=[5, "lx"]), HOLDS),
 ]
 
 
@@ -325,6 +388,10 @@ def as_v1(statement):
 
 
 def contradictions(bench):
+    for what, change, expected in VALUES:
+        statement = statement_of(bench.lines[5])
+        change(statement["predicate"])
+        bench.record(what, expected, bench.record_key.envelope(statement))
     for what, index, path, change, expected in CONTRADICTIONS + CONTRADICTIONS_V2:
         statement = statement_of(bench.lines[index])
         if (what, index, path, change, expected) not in CONTRADICTIONS_V2:

@@ -48,12 +48,13 @@ def places(names):
 
 
 def values_of(entry):
-    """Of a number or a list that stands for measurements: each with its place below the chip, or "."; what each is held against; and what was promised."""
+    """Of a number or a list that stands for measurements: each with its place below the chip, or "."; their unit, or None; what each is held against; and what
+    was promised."""
     if not isinstance(entry, list):
-        return [(".", entry)], [], None
-    first, rest = entry[0], entry[1:]
+        return [(".", entry)], None, [], None
+    first, rest, unit = entry[0], entry[1:], None
     if rest and isinstance(rest[0], str) and rest[0] not in RELATIONS and rest[0] != "of":
-        rest = rest[1:]  # its unit
+        unit, rest = rest[0], rest[1:]
     limits = [{"type": RELATIONS[rest[0]], "value": rest[1]}] if rest and isinstance(rest[0], str) and rest[0] in RELATIONS else []
     rest = rest[2:] if limits else rest
     promised, rest = (rest[1], rest[2:]) if rest and rest[0] == "of" else (None, rest)
@@ -61,7 +62,7 @@ def values_of(entry):
     values = first if isinstance(first, list) else [first] * len(where)
     if len(rest) > 1 or len(values) != len(where) or promised is not None and where != ["."]:
         raise Refused(f"{entry} says not as much as it must, or more")
-    return list(zip(where, values)), limits, promised
+    return list(zip(where, values)), unit, limits, promised
 
 
 def plain_chip_v2(predicate):
@@ -72,8 +73,8 @@ def plain_chip_v2(predicate):
         for key, entries in [*told.get("counted", {}).items(), *told.get("measured", {}).items()]:
             whole = key[1:] if key[0] == "/" else told.get("check", name).replace("-", "_") + "_" + key
             for entry in entries["each"] if isinstance(entries, dict) else [entries]:
-                values, limits, of = values_of(entry)
-                step["measurements"] += [{"name": whole, "value": value, "limits": limits} for _, value in values]
+                values, unit, limits, of = values_of(entry)
+                step["measurements"] += [{"name": whole, "value": value, "unit": unit, "limits": limits} for _, value in values]
                 if of is not None and promised.setdefault(whole, of) != of:
                     raise Refused(f"{whole} is promised twice")
                 if of is not None and step["status"] == "COMPLETE":
@@ -104,8 +105,8 @@ def plain_server_v1(predicate):
 FORMS = {OURS + "health:v1": plain_chip_v1, OURS + "health:v2": plain_chip_v2, OURS + "health-summary:v1": plain_server_v1}
 
 
-def judge_values(step):
-    """Each measurement again; the least that the step must be called by what it measured and found."""
+def judge_values(step, table=None):
+    """Each measurement again; the least that the step must be called by what it measured and found. TABLE: what checks say of their values."""
     found = {"FAIL": "FAILED", "UNKNOWN": "WARNED", "PASS": "PASSED"}
     least = "PASSED"
     for diagnosis in step.get("diagnoses", []):
@@ -120,13 +121,18 @@ def judge_values(step):
         if said not in (None, result):
             raise Refused(f"{step['name']}: {name} is {measurement['value']}, which is {result} by its limit, and called {said}")
         if result == "FAILED":
-            least = worst([least], "WARNED")  # a value beyond its limit is no pass
+            least = worst([least], table.least(step, measurement) if table else "WARNED")  # a value beyond its limit is no pass
+    for error in step.get("errors", []):
+        if error["symptom"] == "not-a-number" or error["symptom"] != step.get("reason"):
+            least = worst([least], "WARNED")
     return least
 
 
-def judge_step(step):
-    least, is_open = judge_values(step), step["status"] != "COMPLETE"
-    if "regions" in step and check_regions(step["regions"]):
+def judge_step(step, is_second, table):
+    least, is_open = judge_values(step, table), step["status"] != "COMPLETE"
+    if is_second and table and step["result"] in ("PASSED", "WARNED"):
+        table.judge(step)
+    if "regions" in step and check_regions(step["regions"], is_second):
         least = "FAILED"
     if is_open != (step["result"] == "INCONCLUSIVE"):
         raise Refused(f"{step['name']} is {step['status']} and called {step['result']}")
@@ -149,10 +155,13 @@ def regions_of(text, total):
     return set(numbers)
 
 
-def check_regions(regions):
+def check_regions(regions, is_second):
     """Of a memory that is tested region by region: whether one failed."""
-    if not re.fullmatch("sid [0-9]+ row [0-9]+/[0-9]+", regions["partition"]):
+    parts = re.fullmatch("sid ([0-9]+) row ([0-9]+)/([0-9]+)", regions["partition"])
+    if not parts:
         raise Refused(f"{regions['partition']} is no memory")
+    if is_second and regions["total"] != int(parts[1]) * int(parts[3]):
+        raise Refused(f"{regions['total']} is not the number of regions of {regions['partition']}")
     sets = {name: regions_of(regions[name], regions["total"]) for name in
             ("occupied", "unproven", "altered", "suspicious", "joined", "together", "failed") if name in regions}
     tested = [region for one in regions["tested"] for region in regions_of(one["regions"], regions["total"])]
@@ -161,12 +170,12 @@ def check_regions(regions):
     return bool(sets["failed"])
 
 
-def judge_chip(record, plain):
+def judge_chip(record, plain, table):
     steps, path = plain["steps"], record.predicate.get("location", {}).get("path")
     if path is not None and not CHIP.fullmatch(path):
         raise Refused(f"{path} is no chip of a server")
     for step in steps:
-        judge_step(step)
+        judge_step(step, record.type.endswith(":v2"), table)
     for what, names in (("id", [step["id"] for step in steps]), ("name", [step["name"] for step in steps]),
                         ("promise", [promise["name"] for promise in plain["promises"]])):
         if len(set(names)) < len(names):
@@ -194,7 +203,7 @@ def judge_chip(record, plain):
         raise Refused(f"it is called {record.predicate['result']}, and its steps and coverage come to {result}")
 
 
-def judge_server(record, plain):
+def judge_server(record, plain, _):
     chips, count, said = plain["chips"], plain["chip_count"], record.predicate["result"]
     if not count and record.subject.get("uri", "").startswith("urn:dev:ops:32473-Trn2-"):
         count = 16
@@ -219,8 +228,8 @@ def time_of(text):
     return datetime.fromisoformat(re.sub(r"(\.[0-9]{1,6})[0-9]*", r"\1", text))
 
 
-def judge(record):
-    """Whether a record agrees with itself; returns what is odd about it and no contradiction, or None."""
+def judge(record, table=None):
+    """Whether a record agrees with itself, and with the TABLE of what checks measure; returns what is odd about it and no contradiction, or None."""
     run = record.predicate.get("run", {})
     if "finishedOn" in run and time_of(run["finishedOn"]) + timedelta(days=1) < time_of(run["startedOn"]):
         raise Refused("it ended before it began")
@@ -232,7 +241,7 @@ def judge(record):
     form = FORMS.get(record.type)
     if form is None:
         return None
-    return (judge_chip if record.kind() == "health" else judge_server)(record, form(record.predicate))
+    return (judge_chip if record.kind() == "health" else judge_server)(record, form(record.predicate), table)
 
 
 def archived(record):

@@ -10,6 +10,7 @@
     --proof FILE       that the record is in its log, c2sp.org/tlog-proof
     --checkpoint FILE  what the log has signed of itself
     --earlier FILE     a checkpoint that the reader has kept: the log must have grown out of it
+    --checks FILE      what each check measures and against which limits, as `assay-run --describe --json` prints it; without it that is not judged
     --schemas FOLDER   the JSON schemas (default: daemon/record of this checkout, then /usr/share/assay and /usr/local/share/assay)
 
 It prints a line for each problem, `refused`, `unknown` or `note`, with the index of the record, then what it counted.
@@ -39,6 +40,7 @@ try:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from envelopes import Checkpoint, Keyring, Record, Refused, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
+    from values import Table
     from verdicts import FORMS, archived, judge
 except ImportError as error:
     print(f"skipped: no {error.name}; python3-cryptography and python3-jsonschema are needed")
@@ -51,8 +53,8 @@ except ImportError as error:
 class Log:
     """Records by their indices, of each of them its ID and leaf, and what is to be said of them."""
 
-    def __init__(self, keyring, schemas):
-        self.keyring, self.schemas = keyring, schemas
+    def __init__(self, keyring, schemas, table=None):
+        self.keyring, self.schemas, self.table = keyring, schemas, table
         self.records, self.ids, self.leaves = {}, {}, {}
         self.told = {"refused": [], "unknown": [], "note": []}
         self.size = 0
@@ -100,7 +102,7 @@ class Log:
                 self.ids[index] = bytes.fromhex(mark["sha256"])
                 continue
             self.records[index], self.ids[index], self.leaves[index] = record, record.id, record.leaf
-            self.attempt_and_note(index, judge, record)
+            self.attempt_and_note(index, judge, record, self.table)
 
     @staticmethod
     def pruned(line):
@@ -325,7 +327,7 @@ def check_record(log, line, options):
     log.records[record.index], log.size = record, 1
     if record.index < log.keyring.first.get(record.predicate["log"]["origin"], 0):
         log.tell("refused", record.index, "the keyring counts nothing of this log that is so old")
-    log.attempt_and_note(record.index, judge, record)
+    log.attempt_and_note(record.index, judge, record, log.table)
     if options.proof:
         log.attempt(record.index, check_proof, options.proof.read_bytes(), record, log.keyring)
     elif log.keyring.logs:
@@ -338,7 +340,7 @@ def check_record(log, line, options):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("keyring", "proof", "checkpoint", "earlier", "schemas"):
+    for name in ("keyring", "proof", "checkpoint", "earlier", "checks", "schemas"):
         parser.add_argument("--" + name, type=pathlib.Path, required=name == "keyring", metavar="FILE")
     parser.add_argument("path", type=pathlib.Path)
     try:
@@ -349,6 +351,7 @@ def main(arguments):
         folder = options.path if options.path.is_dir() else None
         lines = (folder / "records.intoto.jsonl" if folder else options.path).read_bytes().splitlines()
         keyring_text = options.keyring.read_text()
+        table = Table(options.checks.read_text()) if options.checks else None
         if not schemas:
             parser.error("no schemas: use --schemas")
     except SystemExit as usage:
@@ -357,7 +360,7 @@ def main(arguments):
         print(wrong, file=sys.stderr)
         return 64
     try:
-        log = Log(Keyring(keyring_text), schemas)
+        log = Log(Keyring(keyring_text), schemas, table)
     except (ValueError, UnsupportedAlgorithm) as wrong:
         print(f"unknown  -  {wrong}")
         return 2

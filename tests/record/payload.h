@@ -16,7 +16,7 @@ typedef struct Payloads {
         RecordKey *key;
         RecordKeyring *keyring;
         char *start, *health, *bad, *summary; /* index 0, 1, 1 + SERVER_BAD, the last */
-        char *signed_bad;                     /* `bad` is in version 1 */
+        char *signed_health, *signed_bad;     /* as they were signed: `health` and `bad` are in version 1 */
         char *envelope, *envelope_start;      /* of `signed_bad` and of `start` */
 } Payloads;
 
@@ -94,6 +94,7 @@ static inline void payloads_init(Payloads *p) {
         p->start = payload_of(p, log, 0);
         p->health = payload_of(p, log, 1);
         p->bad = payload_of(p, log, 1 + SERVER_BAD);
+        p->signed_health = payload_signed(p, log, 1);
         p->signed_bad = payload_signed(p, log, 1 + SERVER_BAD);
         p->summary = payload_of(p, log, 1 + SERVER_CHIPS);
         p->envelope = place_envelope(log, 1 + SERVER_BAD);
@@ -107,6 +108,7 @@ static inline void payloads_done(Payloads *p) {
         free(p->start);
         free(p->health);
         free(p->bad);
+        free(p->signed_health);
         free(p->signed_bad);
         free(p->summary);
         free(p->envelope);

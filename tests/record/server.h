@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A server's scan as the daemon would hand it over: sixteen chips, six steps each; chip 3 has a broken multiplier. */
+/*
+ * A server's scan as the daemon would hand it over: sixteen chips, six steps each; chip 3 has a broken multiplier. The checks are none that assay has, so
+ * that a step may have what values a test likes.
+ */
 
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +38,8 @@ static inline Location server_location(const char *text) {
 }
 
 static inline void server_init(Server *server) {
-        static const char *const checks[SERVER_STEPS] = { "hbm", "systolic", "neuronlink", "efa", "rounding", "sparsity" };
+        static const char *const names[SERVER_STEPS] = { "hbm", "systolic", "neuronlink", "efa", "rounding", "sparsity" };
+        static const char *const checks[SERVER_STEPS] = { "test-hbm", "test-systolic", "test-neuronlink", "test-efa", "test-rounding", "test-sparsity" };
         static const char digest[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
         *server = (Server) {
@@ -77,7 +81,7 @@ static inline void server_init(Server *server) {
                                 "mismatched_outputs", 0, "{output}", LIMIT_LESS_THAN_OR_EQUAL, 0, server_location(path)
                         };
                         server->steps[i][k] = (RecordStep) {
-                                .name = checks[k], .check = checks[k], .verdict = VERDICT_PASSED, .required = true,
+                                .name = names[k], .check = checks[k], .verdict = VERDICT_PASSED, .required = true,
                                 .seed = 7, .device_nsec = 123456789, .n_measurements = 1,
                                 .began_usec = 1795252443000000 + k * 500000, .ended_usec = 1795252443500000 + k * 500000,
                                 .measurements = &server->measurements[i][k],

@@ -106,6 +106,33 @@ static void test_regions_are_what_they_must_be(void **state) {
         assert_wrong("9999");
 }
 
+static void test_what_passed_has_the_values_and_limits_of_its_check(void **state) {
+        static const RecordMeasurement sound = { .name = "sparsity_mismatched_selections", .unit = "{selection}", .limit_type = LIMIT_LESS_THAN_OR_EQUAL };
+
+        server.steps[0][0].check = "sparsity";
+        assert_wrong("hbm: called PASSED without a value of sparsity_mismatched_selections");
+        server.steps[0][0].check = "sparsity";
+        server.measurements[0][0] = sound;
+        server.measurements[0][0].limit_type = LIMIT_NONE;
+        assert_wrong("hbm: sparsity_mismatched_selections: a value lacks its limit");
+        server.steps[0][0].check = "sparsity";
+        server.measurements[0][0] = sound;
+        server.measurements[0][0].unit = NULL;
+        assert_wrong("another unit");
+        server.regions.total = 97;
+        assert_wrong("its regions are more or fewer than its memory is cut into");
+
+        server.steps[0][0].check = "sparsity";
+        server.measurements[0][0] = sound;
+        assert_int_equal(record_scan_check(&server.scan, NULL), 0);
+        assert_true(record_step_agrees(&server.steps[0][0]));
+        server.measurements[0][0].value = 1;
+        assert_false(record_step_agrees(&server.steps[0][0]));
+        server_init(&server);
+        server.steps[SERVER_BAD][1].check = "sparsity"; /* it failed, by what else it found */
+        assert_int_equal(record_scan_check(&server.scan, NULL), 0);
+}
+
 static void test_results_are_what_they_fold_to(void **state) {
         server.chips[0].result = RESULT_WARNED;
         assert_wrong("its steps and coverage come to");
@@ -285,6 +312,12 @@ static void draw_step(RecordStep *step, RecordMeasurement *measurement, RecordDi
         measurement->unit = draw_text();
         if (draw(8) == 0)
                 measurement->name = draw_text();
+        if (draw(3) == 0) { /* a check that must say this */
+                step->check = "sparsity";
+                measurement->name = "sparsity_mismatched_selections";
+                measurement->unit = draw(8) ? "{selection}" : draw_text();
+                measurement->limit = draw(8) ? 0 : draw_number();
+        }
         if (draw(2) == 0)
                 return;
         step->n_diagnoses = 1;
@@ -374,6 +407,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_a_scan_that_agrees_with_itself_is_taken, setup),
                 cmocka_unit_test_setup(test_a_step_is_not_better_than_its_evidence, setup),
                 cmocka_unit_test_setup(test_regions_are_what_they_must_be, setup),
+                cmocka_unit_test_setup(test_what_passed_has_the_values_and_limits_of_its_check, setup),
                 cmocka_unit_test_setup(test_results_are_what_they_fold_to, setup),
                 cmocka_unit_test_setup(test_what_is_not_a_number_does_not_pass, setup),
                 cmocka_unit_test_setup(test_what_must_be_named_is_named, setup),

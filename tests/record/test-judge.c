@@ -118,8 +118,8 @@ static void test_a_passed_record_that_contradicts_itself_is_refused(void **state
                 { "predicate.run.servers", { P "run.servers", "null" } },
                 /* What so many outputs mean, the record cannot make less of. */
                 { "systolic: called WARNED in the face of its own evidence",
-                  { P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249", P "steps.1.measurements.0.result", "\"FAILED\"",
-                    WARNED_SYSTOLIC } },
+                  { P "steps.1.check", "\"systolic\"", P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249",
+                    P "steps.1.measurements.0.result", "\"FAILED\"", WARNED_SYSTOLIC } },
                 { "us0-2 is a server", { P "location.path", "\"us0-2\"" } },
                 { "previous record is missing", { P "previous", NULL } },
                 { "previous record is named in the first", { P "log.index", "0" } },
@@ -166,11 +166,14 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
                   { P "steps.0.name", "\"h\\u001bm\\u0085\"", P "steps.0.result", "\"FAILED\"", P "result", "\"FAILED\"",
                     P "failedTests.0", "\"h\\u001bm\\u0085\"", P "passedTests.0", NULL } },
                 { "us0-2/chip0: not tested: systolic (what came back was not what was agreed)",
-                  { P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249", P "steps.1.measurements.0.result", "\"FAILED\"",
-                    OPEN_SYSTOLIC } },
+                  { P "steps.1.check", "\"systolic\"", P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249",
+                    P "steps.1.measurements.0.result", "\"FAILED\"", OPEN_SYSTOLIC } },
                 { "us0-2/chip0 systolic: warned", /* by another limit than the check's */
-                  { P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249", P "steps.1.measurements.0.limits.0.value", "248",
-                    P "steps.1.measurements.0.result", "\"FAILED\"", WARNED_SYSTOLIC } },
+                  { P "steps.1.check", "\"systolic\"", P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249",
+                    P "steps.1.measurements.0.limits.0.value", "248", P "steps.1.measurements.0.result", "\"FAILED\"", WARNED_SYSTOLIC } },
+                /* Version 1 was signed before checks said all of their values. */
+                { "us0-2/chip0: 6 tests passed", { P "steps.1.check", "\"telemetry\"" } },
+                { "us0-2/chip0: 6 tests passed", { P "steps.0.regions.total", "97" } },
                 { "us0-2/chip0: 6 tests passed", { P "run.startedOn", "\"2026-11-22T09:14:09.500Z\"" } }, /* a clock was set back meanwhile */
                 { "us0-2/chip0: 6 tests passed", { "subject.0.uri", "\"urn:example:0123456789abc001\"" } }, /* of another issuer, who has documents of his own */
                 { "us0-2/chip0: 6 tests passed", { P "more", "{\"later\":1}", P "steps.0.more", "1" } },
@@ -187,6 +190,72 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
 
         expect_all(payloads.health, good, ELEMENTS(good), RECORD_VERIFIED);
         expect_all(payloads.bad, bad, ELEMENTS(bad), RECORD_VERIFIED);
+}
+
+/* One step more, of a check of this name, as it is told in version 2. */
+#define TELEMETRY P "steps.telemetry"
+#define SOUND_TELEMETRY                                                                                      \
+        TELEMETRY, "{\"result\":\"PASSED\",\"measured\":{\"hbm_uncorrected\":[[0,0],\"<=\",0,{\"at\":[\"hbm0-1\"]}],\"hbm_repairable\":[0,\"<=\",0]," \
+                   "\"hbm_corrected\":[3,\"<=\",100],\"sram_uncorrected\":[0,\"<=\",0],\"sram_corrected\":[0,\"<=\",10]," \
+                   "\"temperature\":[58.9,\"Cel\",\"<=\",95],\"heartbeats\":[4,\">=\",1]}}"
+#define WARNED TELEMETRY ".result", "\"WARNED\"", P "result", "\"WARNED\""
+#define HBM P "steps.memory"
+#define SOUND_HBM                                                                                            \
+        HBM, "{\"check\":\"hbm\",\"result\":\"PASSED\",\"measured\":{\"bytes_tested\":[1024,\"By\"],\"mismatches\":[0,\"<=\",0]," \
+             "\"plants_returned\":[720,\"==\",720],\"samples_wrong\":[0,\"<=\",0],\"rows_guarded\":7}}"
+#define HOST_LINK P "steps.host-link"
+#define SOUND_HOST_LINK                                                                                      \
+        HOST_LINK, "{\"result\":\"PASSED\",\"counted\":{\"bytes_moved\":[268435456,\"By\"]}," \
+                   "\"measured\":{\"bandwidth_min\":[228.4,\"Gbit/s\",\">=\",200,{\"min\":8}]}}"
+
+static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void **state) {
+        static const Case refused[] = {
+                { "telemetry: called PASSED without a value of telemetry_temperature", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", NULL } },
+                { "telemetry: called WARNED without a value of telemetry_temperature", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", NULL, WARNED } },
+                { "telemetry: called PASSED without a value of telemetry_hbm_uncorrected", { TELEMETRY, "{\"result\":\"PASSED\"}" } },
+                { "telemetry_temperature: a value lacks its limit", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[99,\"Cel\"]" } },
+                { "telemetry_temperature: a value lacks its limit", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[99,\"Cel\"]", WARNED } },
+                { "telemetry_hbm_uncorrected: a value lacks its limit", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "{\"each\":[[0,\"<=\",0],[3,{\"at\":[\"hbm1\"]}]]}" } },
+                { "telemetry_temperature: a value is held against its limit in another way", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[99,\"Cel\",\">=\",95]" } },
+                { "telemetry_heartbeats: a value is held against its limit in another way", { SOUND_TELEMETRY, TELEMETRY ".measured.heartbeats", "[0,\"<=\",1]" } },
+                { "telemetry_hbm_uncorrected: a value has another limit", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[1,\"<=\",1]" } },
+                { "telemetry_hbm_uncorrected: a value has another limit", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[2,\"<=\",1]", WARNED } },
+                { "telemetry_temperature: a value has another unit", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[58.9,\"K\",\"<=\",95]" } },
+                { "telemetry: called WARNED in the face of its own evidence", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[99,\"Cel\",\"<=\",95]", WARNED } },
+                { "telemetry: called WARNED without a value of telemetry_heartbeats", /* not a number */
+                  { SOUND_TELEMETRY, TELEMETRY ".measured.heartbeats", NULL, TELEMETRY ".errors", "[{\"symptom\":\"not-a-number\",\"message\":\"telemetry_heartbeats\"}]", WARNED } },
+                { "memory: called PASSED without a value of hbm_bytes_tested", { SOUND_HBM, HBM ".measured.bytes_tested", NULL } },
+                { "hbm_reads_wrong: a value lacks its limit", { SOUND_HBM, HBM ".measured.reads_wrong", "3" } },
+                { "host-link: called PASSED without a value that has a limit", { SOUND_HOST_LINK, HOST_LINK ".measured", NULL } },
+                { "host-link: called PASSED without a value that has a limit", { SOUND_HOST_LINK, HOST_LINK ".measured", "{\"later\":[0,\"<=\",0]}" } },
+                { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "97" } },
+                { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "95" } },
+        };
+        static const Case good[] = {
+                { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY } },
+                { "us0-2/chip0: 8 tests passed", { SOUND_TELEMETRY, SOUND_HBM } },
+                { "us0-2/chip0: 8 tests passed", { SOUND_HBM, SOUND_HOST_LINK, HBM ".measured.bytes_tested", "[1024,\"By\",\">=\",1024]" } },
+                { "us0-2/chip0 telemetry: warned", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_corrected", "[101,\"<=\",100]", WARNED } },
+                /* Of later versions: a check, a value of a known one, and a limit where there was none. */
+                { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".check", "\"later\"", TELEMETRY ".measured", NULL } },
+                { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".measured.later", "[5,\"lx\"]" } },
+                { "us0-2/chip0: 7 tests passed", { SOUND_HBM, HBM ".measured.rows_guarded", "[7,\">=\",1]" } },
+                /* What did not test, or failed, may have any values. */
+                { "us0-2/chip0: not tested: telemetry (the plan's device time was used up)",
+                  { TELEMETRY, "{\"result\":\"INCONCLUSIVE\",\"status\":\"SKIP\",\"reason\":\"budget\",\"measured\":{\"temperature\":[99,\"Cel\"]}}", P "result", "\"INCONCLUSIVE\"" } },
+                { "us0-2/chip0: not tested: telemetry (what came back was not what was agreed)",
+                  { SOUND_TELEMETRY, TELEMETRY ".result", "\"INCONCLUSIVE\"", TELEMETRY ".status", "\"ERROR\"", TELEMETRY ".reason", "\"protocol\"",
+                    TELEMETRY ".measured.temperature", "[99,\"Cel\",\"<=\",95]", P "result", "\"INCONCLUSIVE\"" } },
+        };
+        static const Case failed[] = {
+                { "us0-2/chip0 telemetry: failed", { TELEMETRY, "{\"result\":\"FAILED\"}", P "result", "\"FAILED\"" } },
+                { "us0-2/chip0 telemetry: failed",
+                  { TELEMETRY, "{\"result\":\"FAILED\",\"measured\":{\"temperature\":[99,\"Cel\",\"<=\",95]}}", P "result", "\"FAILED\"" } },
+        };
+
+        expect_all(payloads.signed_health, refused, ELEMENTS(refused), RECORD_REFUSED);
+        expect_all(payloads.signed_health, good, ELEMENTS(good), RECORD_VERIFIED);
+        expect_all(payloads.signed_health, failed, ELEMENTS(failed), RECORD_VERIFIED);
 }
 
 static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
@@ -253,6 +322,7 @@ int main(void) {
                 cmocka_unit_test(test_a_passed_record_that_contradicts_itself_is_refused),
                 cmocka_unit_test(test_a_failed_record_cannot_be_called_better),
                 cmocka_unit_test(test_what_agrees_with_itself_is_taken_and_told_in_one_line),
+                cmocka_unit_test(test_a_step_that_passed_has_the_values_and_limits_of_its_check),
                 cmocka_unit_test(test_a_server_is_no_better_than_its_worst_chip),
         };
 

@@ -131,7 +131,7 @@ static bool check_chip(const RecordHealth *chip, Judgement *ret) {
                 if (!is_name(chip->promises[i].measurement, NAME_BYTES_MAX) || !is_amount(chip->promises[i].reached) ||
                     !is_amount(chip->promises[i].promised))
                         return judge_wrong(ret, "a promise of coverage has no name or no number");
-        return judge_chip(chip, ret);
+        return judge_chip(chip, ret) && judge_chip_values(chip, ret);
 }
 
 bool draft_check_scan(const RecordScan *scan, Judgement *ret) {
@@ -148,6 +148,13 @@ bool draft_check_scan(const RecordScan *scan, Judgement *ret) {
                 if (!check_chip(&scan->chips[i], ret))
                         return false;
         return judge_server(scan, ret);
+}
+
+bool record_step_agrees(const RecordStep *step) {
+        Judgement judgement;
+
+        assert(step);
+        return judge_step(step, false, &judgement) && judge_values(step, &judgement);
 }
 
 int record_scan_check(const RecordScan *scan, char **ret_why) {

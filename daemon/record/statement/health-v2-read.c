@@ -318,14 +318,15 @@ static bool is_span(const json_t *span) {
 static json_t *expand_step(Expansion *x, const char *name, const json_t *from, size_t index) {
         static const char *const same[] = { "result", "ms", "reason", "message", "regions", "errors", "diagnoses" };
         const char *status = json_string_value(json_object_get(from, "status")), *check = json_string_value(json_object_get(from, "check")) ?: name;
-        json_t *step = json_object(), *list = json_array(), *required = json_object_get(from, "required");
+        json_t *step = json_object(), *list = json_array(), *required = json_object_get(from, "required"), *called = json_object_get(from, "check");
         char id[24];
 
         (void) snprintf(id, sizeof(id), "%zu", index);
         put(x, step, "id", json_string(id));
         put(x, step, "name", json_string(name));
         put(x, step, "check", json_string(check));
-        if (!json_is_object(from) || (required && !json_is_boolean(required)) || (json_object_get(from, "status") && (!status || strcmp(status, "COMPLETE") == 0)))
+        if (!json_is_object(from) || (required && !json_is_boolean(required)) || (called && !json_is_string(called)) ||
+            (json_object_get(from, "status") && (!status || strcmp(status, "COMPLETE") == 0)))
                 (void) refuse(x, "%.60s is no step", name);
         if (json_object_get(from, "ms") && !is_span(json_object_get(from, "ms")))
                 (void) refuse(x, "%.60s has no span of time", name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/statement/judge.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,13 +33,17 @@ static Severity severity_of(const RecordDiagnosis *diagnosis) {
         return entry && entry->severity > diagnosis->severity ? entry->severity : diagnosis->severity;
 }
 
+static const MeasurementRow *row_of(const RecordStep *step, const RecordMeasurement *measurement) {
+        return measurement_is_printable(measurement) ? measurement_find(step->check, measurement->name) : NULL;
+}
+
 /*
  * Nor does the record say what a value beyond its limit makes of STEP, where the limit is one that the check gives it. A step that could not judge
  * has left open what its values come to.
  */
 static Severity severity_beyond(const RecordStep *step, const RecordMeasurement *measurement) {
-        const MeasurementRow *row = step->check && verdict_is_judged(step->verdict) ? measurement_find(step->check, measurement->name) : NULL;
-        bool is_its_limit = row && measurement_is_printable(measurement) && !measurement_wrong(row, measurement->unit, measurement->limit_type, measurement->limit);
+        const MeasurementRow *row = step->check && verdict_is_judged(step->verdict) ? row_of(step, measurement) : NULL;
+        bool is_its_limit = row && !measurement_wrong(row, measurement->unit, measurement->limit_type, measurement->limit);
 
         return is_its_limit ? row->beyond : SEVERITY_WARN;
 }
@@ -86,6 +91,56 @@ bool judge_step(const RecordStep *step, bool is_own, Judgement *ret) {
                 return judge_wrong(ret, "%.40s: called %s although regions have failed", step->name, result);
         if (step->regions && regions_known(step->regions, &known) < 0)
                 return judge_wrong(ret, "%.40s: its regions are not those of its memory, or stand twice", step->name);
+        return true;
+}
+
+/* ---- what a step must have measured ---- */
+
+/* A value that needs no limit may be given one later. */
+static bool judge_limit(const RecordStep *step, const RecordMeasurement *measurement, const MeasurementRow *row, Judgement *ret) {
+        const char *unit = measurement->unit && *measurement->unit ? measurement->unit : "1";
+        const char *wrong = row->limit_type == LIMIT_NONE ? NULL : measurement_wrong(row, unit, measurement->limit_type, measurement->limit);
+
+        return !wrong || judge_wrong(ret, "%.40s: %.60s: %s", step->name, measurement->name, wrong);
+}
+
+static bool judge_limits(const RecordStep *step, Judgement *ret) {
+        const char *result = health_step_result(step->verdict);
+        size_t n;
+        const MeasurementRow *rows = measurement_rows(step->check, &n);
+        bool has_limit = false, is_said[MEASUREMENTS_OF_CHECK_MAX] = {};
+
+        assert(n <= ELEMENTS(is_said));
+        for (size_t i = 0; i < step->n_measurements; i++) {
+                const MeasurementRow *row = row_of(step, &step->measurements[i]);
+
+                if (!row)
+                        continue;
+                if (!judge_limit(step, &step->measurements[i], row, ret))
+                        return false;
+                if (row >= rows && row < rows + n) {
+                        is_said[row - rows] = true;
+                        has_limit = has_limit || (row->limit_type != LIMIT_NONE && step->measurements[i].limit_type != LIMIT_NONE);
+                }
+        }
+        for (size_t i = 0; i < n; i++)
+                if (rows[i].duty == MEASUREMENT_EACH && !is_said[i])
+                        return judge_wrong(ret, "%.40s: called %s without a value of %.60s", step->name, result, rows[i].name);
+        return n == 0 || has_limit || judge_wrong(ret, "%.40s: called %s without a value that has a limit", step->name, result);
+}
+
+bool judge_values(const RecordStep *step, Judgement *ret) {
+        Partition partition;
+
+        if (step->regions && partition_parse(step->regions->partition, &partition) == 0 && step->regions->total != partition_regions(&partition))
+                return judge_wrong(ret, "%.40s: its regions are more or fewer than its memory is cut into", step->name);
+        return (step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || judge_limits(step, ret);
+}
+
+bool judge_chip_values(const RecordHealth *chip, Judgement *ret) {
+        for (size_t i = 0; i < chip->n_steps; i++)
+                if (!judge_values(&chip->steps[i], ret))
+                        return false;
         return true;
 }
 

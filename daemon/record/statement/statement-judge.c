@@ -33,10 +33,12 @@ static bool judge_archive(const json_t *predicate, Judgement *wrong) {
         return archive_parse(predicate, &archive) == 0 || judge_wrong(wrong, "it archives other records than those of a bundle before it");
 }
 
-static bool judge_verdict(const Health *health, Judgement *wrong) {
+static bool judge_verdict(const Health *health, const char *predicate_type, Judgement *wrong) {
         if (health->wrong.wrong[0])
                 return judge_wrong(wrong, "%s", health->wrong.wrong);
         if (!judge_run(&health->scan.run, wrong) || !(health->is_rollup ? judge_server(&health->scan, wrong) : judge_chip(&health->chip, wrong)))
+                return false;
+        if (strcmp(predicate_type, RECORD_TYPE_HEALTH_V2) == 0 && !judge_chip_values(&health->chip, wrong))
                 return false;
         return health_agrees(health, wrong);
 }
@@ -57,7 +59,7 @@ int statement_judge(json_t *statement, const char *predicate_type, Health *ret, 
         if (is_first != (json_object_get(predicate, "previous") == NULL))
                 (void) judge_wrong(ret_judgement, "the previous record is %s", is_first ? "named in the first" : "missing");
         else if (is_verdict)
-                (void) judge_verdict(ret, ret_judgement);
+                (void) judge_verdict(ret, predicate_type, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_RUN_START) == 0)
                 (void) judge_subject(statement, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
