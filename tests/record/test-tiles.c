@@ -362,7 +362,7 @@ static void test_lines_that_are_not_the_logs_stay_and_end_it(void **state) {
         data = read_file("records.intoto.jsonl", &n);
         first = tiny.records[0].envelope.n + 1;
         second = tiny.records[1].envelope.n + 1;
-        for (unsigned what = 0; what < 6; what++) {
+        for (unsigned what = 0; what < 8; what++) {
                 _cleanup_free_ char *edited = malloc(2 * n), *found = NULL;
                 size_t n_edited = n, n_found;
 
@@ -373,6 +373,8 @@ static void test_lines_that_are_not_the_logs_stay_and_end_it(void **state) {
                 case 2: memcpy(edited, data + first, second), memcpy(edited + second, data, first); break;
                 case 3: edited[n - 1] = ' '; break;
                 case 4: (void) strcpy(edited + n, "garbage"), n_edited = n + 7; break;
+                case 5: edited[n] = '\0', n_edited = n + 1; break; /* as a disk may leave it */
+                case 6: (void) memcpy(edited + n, "\0\n", 2), n_edited = n + 2; break;
                 default: (void) strcpy(edited + n, "garbage\n"), n_edited = n + 8; break;
                 }
                 write_file("records.intoto.jsonl", edited, n_edited);

@@ -127,6 +127,8 @@ static void check_begin(RecordAudit *audit, const json_t *run, const AuditRecord
         const json_t *began = json_object_get(run, "begin");
         uint64_t index = record->entry->index, start = index_of(run, "start");
 
+        if (!begin)
+                audit->error = -ENOMEM;
         for (size_t i = 0; began && i < ELEMENTS(begins); i++) {
                 const json_t *then = json_object_get(began, begins[i].member), *now = json_object_get(begin, begins[i].member);
 
