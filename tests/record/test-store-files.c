@@ -19,7 +19,6 @@
 
 #define CHIPS      2
 #define RECORDS    (CHIPS + 1) /* of one scan here */
-#define COMMIT_OPS 2           /* a write and a sync, which test-writer.c lets fail */
 
 static Place place;
 static Server server;
@@ -132,11 +131,29 @@ static void test_a_log_that_is_closed_on_a_failing_disk_is_whole(void **state) {
         }
 }
 
+/* How many operations a commit takes, which test-writer.c lets fail. */
+static int count_operations(void) {
+        static const int far = 10000;
+        RecordLog *log;
+        int left;
+
+        begin_anew();
+        make_copied_log();
+        log = open_log();
+        scan(log);
+        faults_set(far, SQLITE_FULL, false, false);
+        scan(log);
+        left = atomic_load(&faults.countdown);
+        faults_set(0, 0, false, false);
+        (void) record_log_free(log);
+        return far - left;
+}
+
 /*
- * A log that copies after every commit, where the n-th operation of the copy fails. READER: somebody reads an older state meanwhile, so that no more
+ * A log that copies after every commit, where the n-th operation behind N_COMMIT fails. READER: somebody reads an older state meanwhile, so that no more
  * is copied than that. Returns how often it failed.
  */
-static int copy_once(int n, size_t disk, bool with_reader) {
+static int copy_once(int n_commit, int n, size_t disk, bool with_reader) {
         sqlite3 *reader = NULL;
         char answer[32];
         RecordLog *log;
@@ -152,7 +169,7 @@ static int copy_once(int n, size_t disk, bool with_reader) {
                 assert_int_equal(ask(reader, "SELECT count(*) FROM record", answer, sizeof(answer)), SQLITE_ROW);
         }
         (void) sqlite3_wal_autocheckpoint(log->store->db, 1); /* its thread waits */
-        faults_set(COMMIT_OPS + n, disks[disk].error, disks[disk].stays, disks[disk].after);
+        faults_set(n_commit + n, disks[disk].error, disks[disk].stays, disks[disk].after);
         scan(log);
         n_hits = atomic_load(&faults.n_hits);
         faults_set(0, 0, false, false);
@@ -167,10 +184,13 @@ static int copy_once(int n, size_t disk, bool with_reader) {
 
 /* So many operations at least: a page of each record, and a sync of what they are copied from. */
 static void copy_always(bool with_reader) {
+        int n_commit = count_operations();
+
+        assert_true(n_commit > 2 * RECORDS); /* pages and their headers */
         for (size_t disk = 0; disk < ELEMENTS(disks); disk++) {
                 int n = 1;
 
-                while (copy_once(n, disk, with_reader) > 0)
+                while (copy_once(n_commit, n, disk, with_reader) > 0)
                         n++;
                 assert_true(n > RECORDS);
         }

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/record/store/store-vfs.h"
 #include "daemon/record/store/store.h"
 
 static const char *name_of(const Store *store, size_t i) {
@@ -59,20 +58,24 @@ int store_note_files(Store *store) {
 
                 if (stat(name_of(store, i), &st) < 0)
                         return -errno;
-                store->files[i] = (StoreFile) { st.st_dev, st.st_ino };
+                store->files[i] = (StoreFile) { st.st_dev, st.st_ino, st.st_size };
         }
         return 0;
 }
 
-bool store_has_its_files(const Store *store) {
+bool store_has_its_files(Store *store) {
         for (size_t i = 0; i < ELEMENTS(store->files); i++) {
+                StoreFile *file = &store->files[i];
                 struct stat st;
 
                 if (stat(name_of(store, i), &st) < 0) {
                         if (errno == ENOENT || errno == ENOTDIR)
                                 return false;
-                } else if (st.st_dev != store->files[i].device || st.st_ino != store->files[i].inode)
+                        continue;
+                }
+                if (st.st_dev != file->device || st.st_ino != file->inode)
                         return false;
+                file->size = st.st_size;
         }
         return true;
 }
@@ -94,15 +97,8 @@ static bool is_begun_anew(const Store *store) {
 }
 
 bool store_has_its_wal(const Store *store) {
-        sqlite3_file *wal = NULL;
         struct stat st;
 
-        if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK || !wal || !wal->pMethods)
-                return true; /* nothing went through it yet */
-        if (stat(name_of(store, 1), &st) < 0 || st.st_size >= store_vfs_reach(wal))
-                return true; /* whether it is there store_has_its_files() says */
-        if (!is_begun_anew(store))
-                return false;
-        store_vfs_begin_anew(wal);
-        return true;
+        /* Whether it is there store_has_its_files() says. */
+        return stat(name_of(store, 1), &st) < 0 || st.st_size >= store->files[1].size || is_begun_anew(store);
 }

@@ -5,7 +5,6 @@
  * brought up likewise, so that there is one way to get there.
  */
 
-#include "daemon/record/store/store-vfs.h"
 #include "daemon/record/store/store.h"
 
 #include <stdio.h>
@@ -388,8 +387,8 @@ static int check_or_make(Store *store, const char *origin, char **ret_wrong) {
         return r < 0 ? r : check_version(store, ret_wrong);
 }
 
-/* A commit writes whole pages, of which a record changes little in most; its envelope fills pages of its own. A cache of a few is enough. */
-static const char settings[] = "PRAGMA page_size=4096; PRAGMA cache_size=-512; PRAGMA foreign_keys=OFF;"
+/* A page holds two records or three without any that goes over its end. Of what a commit reads again a cache of a few pages is enough. */
+static const char settings[] = "PRAGMA page_size=8192; PRAGMA cache_size=-512; PRAGMA foreign_keys=OFF;"
                                " PRAGMA trusted_schema=OFF";
 
 /* Older stores have larger pages, and no larger write-ahead log. */
@@ -454,19 +453,13 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         int r;
 
         r = store_check_place(path, ret_wrong);
-        if (r == 0)
-                r = store_vfs_register();
         if (r < 0)
                 return r;
         store = calloc(1, sizeof(*store));
         if (!store)
                 return -ENOMEM;
         store->changes = -1;
-        r = sqlite3_open_v2(path, &store->db,
-                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                                            SQLITE_OPEN_EXRESCODE,
-                            STORE_VFS);
-        r = store_error(store, r);
+        r = store_error(store, sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL));
         if (r < 0)
                 return r;
         (void) sqlite3_busy_timeout(store->db, STORE_BUSY_MSEC);

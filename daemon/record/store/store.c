@@ -250,6 +250,9 @@ int store_end(Store *store, int r, bool *ret_unknown) {
         if (r == 0) {
                 r = store_run(store, STORE_COMMIT);
                 *ret_unknown = r < 0 && r != -ENOSPC && r != -EBUSY;
+                /* One into files that are no more, or behind a hole, is none. */
+                if (r == 0 && !store_has_its_files(store))
+                        return -EBADMSG;
         }
         /* Some errors end the transaction by themselves. */
         if (r < 0 && !sqlite3_get_autocommit(store->db))

@@ -79,6 +79,7 @@ typedef enum StoreStatement {
 typedef struct StoreFile {
         dev_t device;
         ino_t inode;
+        off_t size; /* when a commit of ours was behind it */
 } StoreFile;
 
 typedef struct Store {
@@ -104,9 +105,11 @@ int store_prepare(Store *store);
  * where; -errno of stat(2).
  */
 int store_check_place(const char *path, char **ret_wrong);
-/* store-files.c: what is open now, whether that still is what is there, and whether all of the write-ahead log is. */
+/* store-files.c: notes what is open. */
 int store_note_files(Store *store);
-bool store_has_its_files(const Store *store);
+/* Behind a commit: whether that still is what is there. */
+bool store_has_its_files(Store *store);
+/* Before one: whether all of the write-ahead log is. */
 bool store_has_its_wal(const Store *store);
 
 /* errno for the last error on the connection, as database_error() */
