@@ -205,7 +205,7 @@ static int check_end(Pass *pass) {
         size_t n;
         int r;
 
-        r = store_error(store, sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL));
+        r = store_execute(store, "BEGIN");
         if (r == 0)
                 r = store_size(store, &size);
         while (r == 0 && pass->tree.size < size)
@@ -222,7 +222,7 @@ static int check_end(Pass *pass) {
                 r = store_newest_checkpoint(store, INT64_MAX, &newest, &note, &n);
         if (r == 0 || r == -ENOENT)
                 r = newest < published || newest > size ? differs(pass, newest, "the newest checkpoint ends before it, which is not the one that was published") : 0;
-        (void) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+        (void) store_execute(store, "ROLLBACK");
         return r;
 }
 

@@ -77,18 +77,11 @@ static int take_checkpoint(Store *store, sqlite3_stmt *statement, uint64_t *ret_
 }
 
 int store_check_witnessed(Store *store) {
-        sqlite3_stmt *statement = NULL;
+        int64_t is_whole = 0;
         int r;
 
-        r = sqlite3_prepare_v2(store->db, "PRAGMA integrity_check(checkpoint)", -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW)
-                r = strcmp((const char *) sqlite3_column_text(statement, 0) ?: "", "ok") == 0 ? 0 : -EBADMSG;
-        else
-                r = store_error(store, r) ?: -EIO;
-        (void) sqlite3_finalize(statement);
-        return r;
+        r = store_number(store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check('checkpoint')", &is_whole);
+        return r == 0 && !is_whole ? -EBADMSG : r;
 }
 
 int store_next_checkpoint(Store *store, uint64_t size, uint64_t *ret_size, char **ret, size_t *ret_n, unsigned *ret_witnesses) {

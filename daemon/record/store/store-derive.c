@@ -127,18 +127,14 @@ static int compare_table(Store *store, Store *derived, StoreStatement which, cha
 
 /* No envelope goes that a table leads to. */
 static int check_kept(Store *store, char **ret_wrong) {
-        static const char sql[] = "SELECT r.idx FROM (SELECT idx FROM newest UNION SELECT idx FROM unfinished) AS t JOIN record AS r ON r.idx = t.idx"
-                                  " WHERE coalesce(r.envelope, r.payload) IS NULL LIMIT 1";
-        sqlite3_stmt *statement = NULL;
+        int64_t index;
         int r;
 
-        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        r = r != SQLITE_ROW ? store_error(store, r)
-                            : asprintf(ret_wrong, "record %lld: its envelope is gone, and its tables lead to it", sqlite3_column_int64(statement, 0)) < 0 ? -ENOMEM : -EBADMSG;
-        (void) sqlite3_finalize(statement);
-        return r;
+        r = store_number(store, "SELECT r.idx FROM (SELECT idx FROM newest UNION SELECT idx FROM unfinished) AS t JOIN record AS r ON r.idx = t.idx"
+                                " WHERE coalesce(r.envelope, r.payload) IS NULL LIMIT 1", &index);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return asprintf(ret_wrong, "record %lld: its envelope is gone, and its tables lead to it", (long long) index) < 0 ? -ENOMEM : -EBADMSG;
 }
 
 int store_compare_derived(Store *store, Store *derived, char **ret_wrong) {
@@ -203,7 +199,7 @@ int store_rebuild(Store *store) {
 
         r = store_size(store, &size);
         if (r == 0)
-                r = store_error(store, sqlite3_exec(store->db, "DELETE FROM newest; DELETE FROM unfinished", NULL, NULL, NULL));
+                r = store_execute(store, "DELETE FROM newest; DELETE FROM unfinished");
         reader_init(&reader, store);
         for (uint64_t i = 0; i < size && r == 0; i++)
                 r = rebuild_one(store, &reader, i);

@@ -76,6 +76,25 @@ int store_error(Store *store, int sqlite_error) {
         return database_error(store ? store->db : NULL, sqlite_error);
 }
 
+int store_execute(Store *store, const char *sql) {
+        return store_error(store, sqlite3_exec(store->db, sql, NULL, NULL, NULL));
+}
+
+int store_number(Store *store, const char *sql, int64_t *ret) {
+        sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW)
+                *ret = sqlite3_column_int64(statement, 0);
+        (void) sqlite3_finalize(statement);
+        if (r == SQLITE_DONE)
+                return -ENOENT;
+        return r == SQLITE_ROW ? 0 : store_error(store, r);
+}
+
 int store_prepare(Store *store) {
         int r;
 
@@ -138,8 +157,11 @@ static void bind_entry(sqlite3_stmt *statement, const RecordEntry *entry, const 
 int store_update_entry(Store *store, const RecordEntry *entry) {
         char subject[LOCATION_STRING_MAX];
 
+        int r;
+
         bind_entry(store->statements[STORE_UPDATE_ENTRY], entry, location_format(&entry->subject, subject));
-        return store_run(store, STORE_UPDATE_ENTRY);
+        r = store_run(store, STORE_UPDATE_ENTRY);
+        return r == 0 && sqlite3_changes(store->db) != 1 ? -EBADMSG : r;
 }
 
 static int insert_entry(Store *store, const StoreRow *row, const char *subject) {

@@ -99,6 +99,9 @@ DEFINE_CLEANUP(Store *, store_close);
 
 /* What a store of the right tables is asked; store_open() does it. */
 int store_prepare(Store *store);
+/* store-tables.c: makes the tables of an empty store, within a transaction; and brings those of an older assayd to these. *ret_wrong: as of store_open(). */
+int store_make_tables(Store *store);
+int store_raise_tables(Store *store, char **ret_wrong);
 
 /*
  * store-files.c: whether nobody else may write the database at PATH or put another in its place. -EPERM: somebody may, and *ret_wrong (malloc'd) says
@@ -135,6 +138,12 @@ typedef struct StoreRow {
 /* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which.
  */
 int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown);
+
+/* SQL that is run once, with what it gives thrown away; and one that gives a row of one number, -ENOENT where it gives none. */
+int store_execute(Store *store, const char *sql);
+int store_number(Store *store, const char *sql, int64_t *ret);
+/* Ends a transaction in which R was the outcome: all or nothing, whatever dies on the way. */
+int store_finish(Store *store, int r);
 
 /* A statement that gives no rows. */
 int store_run(Store *store, StoreStatement which);
