@@ -13,7 +13,7 @@
 
 #include "checks/whole-file.h"
 #include "daemon/record/statement/statement.h"
-#include "daemon/record/store/reader.h"
+#include "daemon/record/store/store.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
 

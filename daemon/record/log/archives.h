@@ -18,7 +18,7 @@ typedef struct Archives {
 int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t before_usec, uint64_t *ret_n);
 
 /* All that the records tell, each of which is verified. -EBADMSG and *ret_wrong (malloc'd): one is not ours. */
-int archives_read(RecordLog *log, Reader *reader, Archives *ret, char **ret_wrong);
+int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong);
 void archives_done(Archives *archives);
 /* Whether the envelope of record INDEX may be missing. */
 bool archives_have(const Archives *archives, uint64_t index);
@@ -27,4 +27,4 @@ bool archives_have(const Archives *archives, uint64_t index);
  * Whether there is an archive for each record that has no whole envelope, as far as the index of these tells. -EBADMSG and *ret_wrong (malloc'd): there
  * is none for one of them, which is named.
  */
-int log_check_holes(RecordLog *log, Reader *reader, char **ret_wrong);
+int log_check_holes(RecordLog *log, Store *store, char **ret_wrong);

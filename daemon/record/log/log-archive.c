@@ -25,7 +25,7 @@ static int write_lines(RecordLog *log, uint64_t first, int fd) {
         int r = 0;
 
         for (uint64_t i = 0; i < RECORD_ARCHIVE_RECORDS && r >= 0; i += LINES_AT_ONCE)
-                r = reader_export(&log->reader, first + i, first + i + LINES_AT_ONCE, fd);
+                r = store_export(log->reader, first + i, first + i + LINES_AT_ONCE, fd);
         return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
 }
 
@@ -109,12 +109,12 @@ static int lacks(uint64_t index, char **ret_wrong) {
                                -ENOMEM : -EBADMSG;
 }
 
-static int add_archive(RecordLog *log, Reader *reader, uint64_t index, Archives *archives, char **ret_wrong) {
+static int add_archive(RecordLog *log, Store *store, uint64_t index, Archives *archives, char **ret_wrong) {
         _cleanup_(log_record_done) LogRecord record = {};
         Archive *items;
         int r;
 
-        r = log_check_record(log, reader, index, &record, ret_wrong);
+        r = log_check_record(log, store, index, &record, ret_wrong);
         if (r < 0)
                 return r == -ENODATA ? lacks(index, ret_wrong) : r;
         items = reallocarray(archives->items, archives->n + 1, sizeof(*items));
@@ -127,13 +127,13 @@ static int add_archive(RecordLog *log, Reader *reader, uint64_t index, Archives 
         return 0;
 }
 
-int archives_read(RecordLog *log, Reader *reader, Archives *ret, char **ret_wrong) {
+int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong) {
         Archives archives = {};
         uint64_t index = 0;
         int r;
 
-        while ((r = reader_index_behind(reader, STORE_ARCHIVE, index, &index)) == 0) {
-                r = add_archive(log, reader, index++, &archives, ret_wrong);
+        while ((r = store_index(store, STORE_ARCHIVE, SQL(sql_number(index)), &index)) == 0) {
+                r = add_archive(log, store, index++, &archives, ret_wrong);
                 if (r < 0)
                         break;
         }
@@ -171,13 +171,13 @@ static int check_hole(void *userdata, uint64_t index) {
         return !archives_have(covering->archives, index);
 }
 
-int log_check_holes(RecordLog *log, Reader *reader, char **ret_wrong) {
+int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
         _cleanup_(archives_done) Archives archives = {};
         Covering covering = { &archives, UINT64_MAX };
         int r;
 
-        r = archives_read(log, reader, &archives, ret_wrong);
+        r = archives_read(log, store, &archives, ret_wrong);
         if (r == 0)
-                r = store_holes(reader->store, 0, check_hole, &covering);
+                r = store_holes(store, 0, check_hole, &covering);
         return r == 1 ? lacks(covering.hole, ret_wrong) : r;
 }

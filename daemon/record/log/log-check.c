@@ -26,7 +26,7 @@ bool log_record_follows(const LogRecord *record, const uint8_t id[static DIGEST_
 }
 
 int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]) {
-        int r = reader_envelope(&log->reader, index, ret, ret_n, ret_id);
+        int r = store_envelope(log->reader, index, ret, ret_n, ret_id);
 
         return r == -ENOENT || r == -ENODATA ? -EBADMSG : r;
 }
@@ -97,7 +97,7 @@ static int take_signed(RecordLog *log, Envelope *envelope, uint64_t index, LogRe
 }
 
 /* The hash in the tree must be the leaf of this very record: the rest of the tree is worked out from what stands there. */
-static int check_place(RecordLog *log, Reader *reader, uint64_t index, const Envelope *envelope, const uint8_t id[static DIGEST_BYTES],
+static int check_place(RecordLog *log, Store *store, uint64_t index, const Envelope *envelope, const uint8_t id[static DIGEST_BYTES],
                        const LogRecord *record, const char **ret_wrong) {
         const KeyringKey *key = keyring_find(log->keyring, record->verified.key_id);
         TreeHash leaf, found;
@@ -105,7 +105,7 @@ static int check_place(RecordLog *log, Reader *reader, uint64_t index, const Env
 
         r = key ? leaf_hash(&key->key, id, envelope->signature, envelope->n_signature, &leaf) : -EBADMSG;
         if (r == 0)
-                r = reader_leaf(reader, index, &found);
+                r = store_hash(store, tree_position(0, index), &found);
         if (r < 0)
                 return r;
         if (record->verified.entry.index != index)
@@ -119,7 +119,7 @@ static int check_place(RecordLog *log, Reader *reader, uint64_t index, const Env
         return 0;
 }
 
-static int check(RecordLog *log, Reader *reader, uint64_t index, Envelope *envelope, const uint8_t stored[static DIGEST_BYTES], LogRecord *ret,
+static int check(RecordLog *log, Store *store, uint64_t index, Envelope *envelope, const uint8_t stored[static DIGEST_BYTES], LogRecord *ret,
                  char **ret_wrong) {
         _cleanup_free_ char *reason = NULL;
         uint8_t id[DIGEST_BYTES];
@@ -135,13 +135,13 @@ static int check(RecordLog *log, Reader *reader, uint64_t index, Envelope *envel
         if (r == -EBADMSG)
                 return refuse_record(log, index, reason ?: "cannot be read", ret_wrong);
         if (r == 0)
-                r = check_place(log, reader, index, envelope, id, ret, &wrong);
+                r = check_place(log, store, index, envelope, id, ret, &wrong);
         if (r == 0 && !wrong && memcmp(stored, id, DIGEST_BYTES) != 0)
                 wrong = "is stored under another ID";
         return r < 0 || !wrong ? r : refuse_record(log, index, wrong, ret_wrong);
 }
 
-int log_check_record(RecordLog *log, Reader *reader, uint64_t index, LogRecord *ret, char **ret_wrong) {
+int log_check_record(RecordLog *log, Store *store, uint64_t index, LogRecord *ret, char **ret_wrong) {
         _cleanup_(log_record_done) LogRecord record = {};
         _cleanup_(envelope_done) Envelope envelope = {};
         _cleanup_free_ char *text = NULL;
@@ -149,7 +149,7 @@ int log_check_record(RecordLog *log, Reader *reader, uint64_t index, LogRecord *
         size_t n;
         int r;
 
-        r = reader_envelope(reader, index, &text, &n, record.id);
+        r = store_envelope(store, index, &text, &n, record.id);
         if (r == -EBADMSG || r == -ENOENT)
                 return refuse_record(log, index, "has no envelope that can be read", ret_wrong);
         if (r < 0)
@@ -158,7 +158,7 @@ int log_check_record(RecordLog *log, Reader *reader, uint64_t index, LogRecord *
         if (r == -EBADMSG)
                 return refuse_record(log, index, wrong, ret_wrong);
         if (r == 0)
-                r = check(log, reader, index, &envelope, record.id, &record, ret_wrong);
+                r = check(log, store, index, &envelope, record.id, &record, ret_wrong);
         if (r < 0)
                 return r;
         *ret = record;
@@ -172,7 +172,7 @@ int log_check_last(RecordLog *log, char **ret_wrong) {
 
         if (log->head.tree.size == 0)
                 return 0;
-        r = log_check_record(log, &log->reader, log->head.tree.size - 1, &last, ret_wrong);
+        r = log_check_record(log, log->reader, log->head.tree.size - 1, &last, ret_wrong);
         if (r == -ENODATA)
                 return refuse_record(log, log->head.tree.size - 1, "has no envelope that can be read", ret_wrong);
         if (r < 0)

@@ -82,7 +82,7 @@ int log_read_left(RecordLog *log, uint64_t *ret) {
         uint64_t index = 0, left = 0;
         int r;
 
-        while ((r = reader_index_behind(&log->reader, STORE_DECISION, index, &index)) == 0) {
+        while ((r = store_index(log->reader, STORE_DECISION, SQL(sql_number(index)), &index)) == 0) {
                 r = read_left(log, index++, &left);
                 if (r < 0)
                         return r;

@@ -23,7 +23,7 @@ static int refuse(char **ret_wrong, uint64_t index, const char *what) {
 /* Record INDEX, as far as one key of the log vouches for it. -EBADMSG: none does. */
 static int read_record(RecordLog *log, uint64_t index, LogRecord *ret) {
         _cleanup_free_ char *wrong = NULL;
-        int r = log_check_record(log, &log->reader, index, ret, &wrong);
+        int r = log_check_record(log, log->reader, index, ret, &wrong);
 
         return r == -ENODATA ? -EBADMSG : r;
 }
@@ -145,7 +145,7 @@ int log_read_keys(RecordLog *log, char **ret_wrong) {
         log->keyring = keyring_new();
         if (!log->keyring)
                 return -ENOMEM;
-        while ((r = reader_index_behind(&log->reader, STORE_ROTATION, from, &index)) == 0) {
+        while ((r = store_index(log->reader, STORE_ROTATION, SQL(sql_number(from)), &index)) == 0) {
                 r = take_rotation(log, from, index, &due);
                 if (r < 0)
                         return r == -EBADMSG ? refuse(ret_wrong, index, "cannot be believed") : r;

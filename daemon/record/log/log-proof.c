@@ -25,8 +25,10 @@ const char *record_log_vkey(const RecordLog *log) {
 }
 
 int record_log_checkpoint(RecordLog *log, char **ret, size_t *ret_n) {
+        uint64_t size;
+
         assert(log && ret && ret_n);
-        return reader_newest_checkpoint(&log->reader, atomic_load(&log->published), ret, ret_n);
+        return store_newest_checkpoint(log->reader, atomic_load(&log->published), &size, ret, ret_n);
 }
 
 int record_log_checkpointed(RecordLog *log, uint64_t *ret_size) {
@@ -48,9 +50,9 @@ int record_log_proof(RecordLog *log, uint64_t index, char **ret, size_t *ret_n) 
 
         if (index >= record_log_size(log))
                 return -ERANGE;
-        r = reader_best_checkpoint(&log->reader, index + 1, atomic_load(&log->published), &size, &note, &n);
+        r = store_best_checkpoint(log->reader, index + 1, atomic_load(&log->published), &size, &note, &n);
         if (r == 0)
-                r = reader_inclusion(&log->reader, index, size, &path);
+                r = tree_inclusion(&(TreeSource) { store_hash, log->reader }, index, size, &path);
         if (r < 0)
                 return r;
         proof_print(&proof, index, &path, note, n);
@@ -70,7 +72,7 @@ int record_log_consistency(RecordLog *log, uint64_t old, uint64_t size, RecordPa
 
         if (size > record_log_size(log))
                 return -ERANGE;
-        r = reader_consistency(&log->reader, old, size, &path);
+        r = tree_consistency(&(TreeSource) { store_hash, log->reader }, old, size, &path);
         if (r < 0)
                 return r;
         ret->n = path.n;
@@ -92,6 +94,6 @@ int record_log_leaves(RecordLog *log, uint64_t first, uint64_t count, int fd) {
                 count = size - first;
         if (count > INT_MAX)
                 count = INT_MAX;
-        r = reader_leaves(&log->reader, first, first + count, fd);
+        r = store_leaves(log->reader, first, first + count, fd);
         return r < 0 ? r : (int) count;
 }

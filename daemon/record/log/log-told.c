@@ -21,7 +21,7 @@ static int read_payload(RecordLog *log, const RecordEntry *entry, Envelope *ret)
         size_t n;
         int r;
 
-        r = reader_envelope(&log->reader, entry->index, &text, &n, id);
+        r = store_envelope(log->reader, entry->index, &text, &n, id);
         if (r == 0)
                 r = envelope_parse(text, n, ret, &wrong);
         if (r == 0)

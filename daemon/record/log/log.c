@@ -69,7 +69,6 @@ static int mend_finding(RecordLog *log, char **ret_wrong) {
 static int open_stores(RecordLog *log, char **ret_wrong) {
         uint64_t published = 0;
         bool has_changed;
-        Store *store;
         int r;
 
         r = store_open(log->path, log->station.origin, &log->store, ret_wrong);
@@ -88,15 +87,13 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
                         *ret_wrong = strdup("its tree does not follow from its leaves: hashes were changed. Put the newest backup back");
                 return r;
         }
-        r = store_open(log->path, log->station.origin, &store, ret_wrong);
-        if (r < 0)
-                return r;
-        reader_init(&log->reader, store);
-        r = log_read_keys(log, ret_wrong);
+        r = store_open(log->path, log->station.origin, &log->reader, ret_wrong);
+        if (r == 0)
+                r = log_read_keys(log, ret_wrong);
         if (r == 0)
                 r = log_check_last(log, ret_wrong);
         if (r == 0)
-                r = log_check_holes(log, &log->reader, ret_wrong);
+                r = log_check_holes(log, log->reader, ret_wrong);
         if (r == 0)
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)
@@ -231,8 +228,7 @@ RecordLog *record_log_free(RecordLog *log) {
         drop_groups(log->queued);
         drop_groups(log->kept);
         drop_groups(log->done);
-        if (log->reader.store)
-                reader_done(&log->reader);
+        (void) store_close(log->reader);
         (void) store_close(log->store);
         station_done(&log->station);
         publisher_done(&log->publisher);
@@ -445,23 +441,34 @@ const char *record_log_key_id(const RecordLog *log) {
 }
 
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
         assert(log && subject && ret);
-        return reader_newest(&log->reader, subject, plan, ret);
+
+        (void) location_format(subject, path);
+        return plan ? store_find(log->reader, STORE_NEWEST_OF_PLAN, SQL(sql_text(path), sql_text(plan)), ret)
+                    : store_find(log->reader, STORE_NEWEST, SQL(sql_text(path)), ret);
 }
 
 int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
         assert(log && subject && ret);
-        return reader_newest_before(&log->reader, subject, before, ret);
+        return store_find(log->reader, STORE_NEWEST_BEFORE, SQL(sql_text(location_format(subject, path)), sql_number(before)), ret);
 }
 
 int record_log_whole_before(RecordLog *log, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
         assert(log && subject && ret);
-        return reader_whole_before(&log->reader, subject, plan, before, ret);
+        return store_find(log->reader, STORE_WHOLE_BEFORE, SQL(sql_text(location_format(subject, path)), sql_number(before), sql_text(plan)), ret);
 }
 
 int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
         assert(log && chip && ret);
-        return reader_failure(&log->reader, chip, ret);
+        return store_find(log->reader, STORE_FAILURES, SQL(sql_text(location_format(chip, path))), ret);
 }
 
 int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
@@ -472,7 +479,7 @@ int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
         size_t n;
         int r;
 
-        r = reader_envelope(&log->reader, index, &envelope, &n, id);
+        r = store_envelope(log->reader, index, &envelope, &n, id);
         if (r < 0)
                 return r == -ENOENT ? -EBADMSG : r;
         r = record_verify_with_policy(&(RecordPolicy) { .keyring = log->keyring, .takes_older_rules = true }, envelope, n, &trust, &verified);
@@ -512,7 +519,7 @@ int record_log_regions_verified(RecordLog *log, const Location *subject, const c
 
         if (snprintf(key, sizeof(key), "%s" STORE_REGIONS, plan) >= (int) sizeof(key))
                 return -ENOENT;
-        r = reader_newest(&log->reader, subject, key, &entry);
+        r = record_log_newest(log, subject, key, &entry);
         if (r < 0)
                 return r;
         if (strcmp(entry.plan, plan) != 0)
@@ -527,7 +534,7 @@ int record_log_identity(RecordLog *log, const char *sha256, char **ret) {
 
         if (digest_from_hex(sha256, digest) < 0)
                 return -EINVAL;
-        return reader_identity(&log->reader, digest, ret);
+        return store_identity(log->reader, digest, ret);
 }
 
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd) {
@@ -538,7 +545,7 @@ int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd) {
         size = record_log_size(log);
         if (first >= size)
                 return -ERANGE;
-        return reader_export(&log->reader, first, count < size - first ? first + count : size, fd);
+        return store_export(log->reader, first, count < size - first ? first + count : size, fd);
 }
 
 static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, RecordEntry *ret) {
@@ -546,7 +553,7 @@ static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, Re
 
         assert(log && cursor && ret);
 
-        r = reader_entry_behind(&log->reader, which, *cursor, ret);
+        r = store_find(log->reader, which, SQL(sql_number(*cursor)), ret);
         if (r == 0)
                 *cursor = ret->index + 1;
         return r;

@@ -16,7 +16,7 @@
 #include "daemon/record/log/publisher.h"
 #include "daemon/record/log/scrub.h"
 #include "daemon/record/statement/statement.h"
-#include "daemon/record/store/reader.h"
+#include "daemon/record/store/store.h"
 
 struct RecordLog {
         /* set at opening */
@@ -26,7 +26,7 @@ struct RecordLog {
         Station station;
         size_t queue_max;
         int lock_fd, event_fd;
-        Reader reader;
+        Store *reader; /* asked by any thread */
         pthread_t writer;
         bool is_running;
 
@@ -71,11 +71,11 @@ bool log_record_follows(const LogRecord *record, const uint8_t id[static DIGEST_
 /* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
 int log_read_keys(RecordLog *log, char **ret_wrong);
 
-/* The envelope of a record that is never pruned, as reader_envelope(). -EBADMSG: it is not there, or is longer than any. */
+/* The envelope of a record that is never pruned, as store_envelope(). -EBADMSG: it is not there, or is longer than any. */
 int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
 
 /* log-check.c: record INDEX. -EBADMSG and *ret_wrong (malloc'd): it is not ours, or does not stand where it says; -ENODATA: its envelope was pruned. */
-int log_check_record(RecordLog *log, Reader *reader, uint64_t index, LogRecord *ret, char **ret_wrong);
+int log_check_record(RecordLog *log, Store *store, uint64_t index, LogRecord *ret, char **ret_wrong);
 /* The same of the last one, behind which more is to be signed. */
 int log_check_last(RecordLog *log, char **ret_wrong);
 

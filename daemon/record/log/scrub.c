@@ -17,7 +17,7 @@
 
 typedef struct Pass {
         RecordLog *log;
-        Reader reader;
+        Store *store;
         Store *derived;
         Archives archives; /* of what was committed when an envelope was last missed */
         Frontier tree; /* of what was checked */
@@ -39,22 +39,17 @@ static int differs(Pass *pass, uint64_t index, const char *what) {
 }
 
 static int pass_open(RecordLog *log, Pass *pass) {
-        Store *store;
         int r;
 
         *pass = (Pass) { .log = log };
-        r = store_open(log->path, log->station.origin, &store, &pass->wrong);
-        if (r < 0)
-                return r;
-        reader_init(&pass->reader, store);
-        return store_open_derived(&pass->derived);
+        r = store_open(log->path, log->station.origin, &pass->store, &pass->wrong);
+        return r < 0 ? r : store_open_derived(&pass->derived);
 }
 
 static void pass_done(Pass *pass) {
         (void) store_close(pass->derived);
         archives_done(&pass->archives);
-        if (pass->reader.store)
-                reader_done(&pass->reader);
+        (void) store_close(pass->store);
         free(pass->wrong);
 }
 
@@ -71,7 +66,7 @@ static int check_identity(Pass *pass, uint64_t index, const LogRecord *record) {
                 return 0;
         r = digest_from_hex(text_of(json_object_get(subject, "digest"), "sha256"), wanted);
         if (r == 0)
-                r = reader_identity(&pass->reader, wanted, &document);
+                r = store_identity(pass->store, wanted, &document);
         if (r == 0)
                 r = digest_sha256(document, strlen(document), digest);
         if (r == -ENOENT || r == -EBADMSG || r == -EINVAL || (r == 0 && memcmp(wanted, digest, DIGEST_BYTES) != 0))
@@ -85,11 +80,11 @@ static int check_archived(Pass *pass, uint64_t index) {
         int r = 0;
 
         if (!archives_have(&pass->archives, index))
-                r = store_is_hole(pass->reader.store, index, &is_hole);
+                r = store_is_hole(pass->store, index, &is_hole);
         if (r < 0 || !is_hole)
                 return r;
         archives_done(&pass->archives);
-        r = archives_read(pass->log, &pass->reader, &pass->archives, &pass->wrong);
+        r = archives_read(pass->log, pass->store, &pass->archives, &pass->wrong);
         return r == 0 && !archives_have(&pass->archives, index) ? differs(pass, index, "has no envelope, and no record says which archive has it") : r;
 }
 
@@ -101,7 +96,7 @@ static int take_pruned(Pass *pass, uint64_t index) {
         r = check_archived(pass, index);
         if (r < 0)
                 return r;
-        r = reader_entry(&pass->reader, index, &entry);
+        r = store_entry(pass->store, index, &entry);
         if (r == 0)
                 r = digest_from_hex(entry.id, pass->last);
         if (r == 0)
@@ -116,7 +111,7 @@ static int check_signed(Pass *pass, uint64_t index, const LogRecord *record) {
 
         if (index > 0 && !log_record_follows(record, pass->last))
                 return differs(pass, index, "does not follow the one that stands before it");
-        r = reader_entry(&pass->reader, index, &entry);
+        r = store_entry(pass->store, index, &entry);
         if (r == -EBADMSG || r == -ENOENT || (r == 0 && !store_entry_is_of(&entry, &record->verified.entry)))
                 return differs(pass, index, "what its tables say is not what it says itself");
         if (r == 0)
@@ -128,11 +123,11 @@ static int check_record(Pass *pass, uint64_t index) {
         _cleanup_(log_record_done) LogRecord record = {};
         int r;
 
-        r = store_check_tree(pass->reader.store, &pass->tree, index + 1);
+        r = store_check_tree(pass->store, &pass->tree, index + 1);
         if (r == -EBADMSG)
                 return differs(pass, index, "the hashes beside it are not those of the tree");
         if (r == 0)
-                r = log_check_record(pass->log, &pass->reader, index, &record, &pass->wrong);
+                r = log_check_record(pass->log, pass->store, index, &record, &pass->wrong);
         if (r == -ENODATA)
                 return take_pruned(pass, index);
         if (r == 0)
@@ -162,7 +157,7 @@ static int check_note(Pass *pass, const char *text, size_t n, uint64_t size, uns
         if (r == 0)
                 r = note_parse(text, n, note);
         if (r == 0)
-                r = checkpoint.size != size ? -EBADMSG : publisher_compare(pass->reader.store, &checkpoint, &is_equal);
+                r = checkpoint.size != size ? -EBADMSG : publisher_compare(pass->store, &checkpoint, &is_equal);
         return r < 0 ? r : is_equal && note->n_signatures == n_witnesses + 1 ? 0 : -EBADMSG;
 }
 
@@ -176,7 +171,7 @@ static int check_checkpoint(Pass *pass) {
 
         if (!pass->log->publisher.key)
                 return 1;
-        r = store_next_checkpoint(pass->reader.store, pass->checkpoint, &size, &note, &n, &n_witnesses);
+        r = store_next_checkpoint(pass->store, pass->checkpoint, &size, &note, &n, &n_witnesses);
         if (r == -ENOENT || (r == 0 && size > pass->tree.size))
                 return 1;
         if (r == 0)
@@ -200,7 +195,7 @@ static bool is_ending(RecordLog *log) {
 /* Each time the same snapshot, in which tables and records belong together; so this is short. */
 static int check_end(Pass *pass) {
         uint64_t known = atomic_load(&pass->log->size), published = atomic_load(&pass->log->published), size = 0, newest = 0;
-        Store *store = pass->reader.store;
+        Store *store = pass->store;
         _cleanup_free_ char *note = NULL;
         size_t n;
         int r;
@@ -283,8 +278,8 @@ int scrub_pass(RecordLog *log, bool rests, char **ret_wrong) {
                 atomic_store(&log->scrubber.n_unruled, pass.n_unruled);
                 atomic_store(&log->scrubber.whole_usec, (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000);
         }
-        if (r == -EBADMSG && !pass.wrong && pass.reader.store)
-                (void) differs(&pass, pass.tree.size, sqlite3_errmsg(pass.reader.store->db));
+        if (r == -EBADMSG && !pass.wrong && pass.store)
+                (void) differs(&pass, pass.tree.size, sqlite3_errmsg(pass.store->db));
         atomic_store(&log->scrubber.n_checked, 0);
         *ret_wrong = r == -EBADMSG ? TAKE_PTR(pass.wrong) : NULL;
         pass_done(&pass);

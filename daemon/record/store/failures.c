@@ -50,20 +50,20 @@ static bool has_looked(const RecordEntry *entry, const Places *places, const Fai
 
 /* The rows were sorted before the first is told, so that none is lost by taking others away. */
 static int forget(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
-        sqlite3_stmt *rows = store->statements[STORE_FAILURES];
-        int r, step = SQLITE_OK;
+        sqlite3_stmt *rows = store_ask(store, STORE_FAILURES, SQL(sql_text(subject)));
+        int r;
 
-        (void) sqlite3_bind_text(rows, 1, subject, -1, SQLITE_STATIC);
-        for (r = 0; r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW;) {
+        while ((r = store_step(store, rows)) == 0) {
                 const char *key = (const char *) sqlite3_column_text(rows, 1);
                 Failure failure;
 
                 r = key ? failure_parse(key, &failure) : -ENOMEM;
                 if (r == 0 && has_looked(entry, places, &failure))
-                        r = store_delete_newest(store, subject, key);
+                        r = store_run(store, STORE_DELETE_NEWEST, SQL(sql_text(subject), sql_text(key)));
+                if (r < 0)
+                        break;
         }
-        (void) sqlite3_reset(rows);
-        return r < 0 ? r : store_error(store, step);
+        return store_answered(store, rows, r == -ENOENT ? 0 : r);
 }
 
 static void write_key(const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
@@ -84,7 +84,7 @@ static int keep(Store *store, const RecordEntry *entry, const char *subject, con
                 if (!places_keep(places, place))
                         continue;
                 write_key(entry, places, place, key);
-                r = store_insert_newest(store, entry->index, subject, key);
+                r = store_run(store, STORE_INSERT_NEWEST, SQL(sql_text(subject), sql_text(key), sql_number(entry->index)));
                 if (r < 0)
                         return r;
         }

@@ -17,15 +17,6 @@ static uint64_t realtime_usec(void) {
         return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
 }
 
-static int insert(Store *store, uint64_t size, const char *note, size_t n) {
-        sqlite3_stmt *statement = store->statements[STORE_INSERT_CHECKPOINT];
-
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) size);
-        (void) sqlite3_bind_blob(statement, 2, note, (int) n, SQLITE_STATIC);
-        (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) realtime_usec());
-        return store_run(store, STORE_INSERT_CHECKPOINT);
-}
-
 int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_t n, bool *ret_unknown) {
         int r;
 
@@ -33,47 +24,68 @@ int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_
         r = store_begin(store);
         if (r < 0)
                 return r;
-        r = insert(store, size, note, n);
+        r = store_run(store, STORE_INSERT_CHECKPOINT, SQL(sql_number(size), sql_blob(note, n), sql_number(realtime_usec())));
         if (r == 0)
-                r = store_run(store, STORE_DELETE_CHECKPOINTS);
+                r = store_run(store, STORE_DELETE_CHECKPOINTS, SQL());
         return store_end(store, r, ret_unknown);
 }
 
 int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown) {
-        sqlite3_stmt *statement = store->statements[STORE_UPDATE_CHECKPOINT];
         int r;
 
         *ret_unknown = false;
         r = store_begin(store);
         if (r < 0)
                 return r;
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) size);
-        (void) sqlite3_bind_blob(statement, 2, note, (int) n, SQLITE_STATIC);
-        (void) sqlite3_bind_int(statement, 3, (int) n_witnesses);
-        r = store_run(store, STORE_UPDATE_CHECKPOINT);
+        r = store_run(store, STORE_UPDATE_CHECKPOINT, SQL(sql_number(size), sql_blob(note, n), sql_number(n_witnesses)));
         return store_end(store, r, ret_unknown);
 }
 
-/* Columns size and note of the row that STATEMENT comes to. */
-static int take_checkpoint(Store *store, sqlite3_stmt *statement, uint64_t *ret_size, char **ret, size_t *ret_n) {
-        size_t n;
-        char *note;
+/* Columns size, note and witnesses of the row that WHICH gives. */
+static int find_checkpoint(Store *store, StoreStatement which, const StoreValue *values, size_t n_values, uint64_t *ret_size, char **ret, size_t *ret_n,
+                           unsigned *ret_witnesses) {
+        sqlite3_stmt *statement = store_ask(store, which, values, n_values);
+        char *note = NULL;
+        size_t n = 0;
         int r;
 
-        r = sqlite3_step(statement);
-        if (r != SQLITE_ROW)
-                return r == SQLITE_DONE ? -ENOENT : store_error(store, r) ?: -EIO;
-        n = (size_t) sqlite3_column_bytes(statement, 1);
-        note = malloc(n + 1);
-        if (!note)
-                return -ENOMEM;
-        if (n > 0)
-                memcpy(note, sqlite3_column_blob(statement, 1), n);
-        note[n] = '\0';
-        *ret_size = (uint64_t) sqlite3_column_int64(statement, 0);
-        *ret = note;
-        *ret_n = n;
-        return 0;
+        r = store_step(store, statement);
+        if (r == 0) {
+                n = (size_t) sqlite3_column_bytes(statement, 1);
+                note = malloc(n + 1);
+                r = note ? 0 : -ENOMEM;
+        }
+        if (r == 0) {
+                if (n > 0)
+                        memcpy(note, sqlite3_column_blob(statement, 1), n);
+                note[n] = '\0';
+                *ret_size = (uint64_t) sqlite3_column_int64(statement, 0);
+                *ret_witnesses = (unsigned) sqlite3_column_int(statement, 2);
+                *ret = note;
+                *ret_n = n;
+        }
+        return store_answered(store, statement, r);
+}
+
+int store_next_checkpoint(Store *store, uint64_t size, uint64_t *ret_size, char **ret, size_t *ret_n, unsigned *ret_witnesses) {
+        return find_checkpoint(store, STORE_NEXT_CHECKPOINT, SQL(sql_number(size)), ret_size, ret, ret_n, ret_witnesses);
+}
+
+int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n) {
+        unsigned n_witnesses;
+
+        return find_checkpoint(store, STORE_NEWEST_CHECKPOINT, SQL(sql_number(last)), ret_size, ret, ret_n, &n_witnesses);
+}
+
+int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n) {
+        unsigned n_witnesses;
+        int r = -ENOENT;
+
+        /* One number of witnesses after the other: each is one step into an index, however many checkpoints there are. */
+        for (int witnesses = RECORD_WITNESSES_MAX; witnesses >= 0 && r == -ENOENT; witnesses--)
+                r = find_checkpoint(store, STORE_BEST_CHECKPOINT, SQL(sql_number((uint64_t) witnesses), sql_number(first), sql_number(last)), ret_size, ret,
+                                    ret_n, &n_witnesses);
+        return r;
 }
 
 int store_check_witnessed(Store *store) {
@@ -82,41 +94,4 @@ int store_check_witnessed(Store *store) {
 
         r = store_number(store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check('checkpoint')", &is_whole);
         return r == 0 && !is_whole ? -EBADMSG : r;
-}
-
-int store_next_checkpoint(Store *store, uint64_t size, uint64_t *ret_size, char **ret, size_t *ret_n, unsigned *ret_witnesses) {
-        sqlite3_stmt *statement = store->statements[STORE_NEXT_CHECKPOINT];
-        int r;
-
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) size);
-        r = take_checkpoint(store, statement, ret_size, ret, ret_n);
-        if (r == 0)
-                *ret_witnesses = (unsigned) sqlite3_column_int(statement, 2);
-        (void) sqlite3_reset(statement);
-        return r;
-}
-
-int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n) {
-        sqlite3_stmt *statement = store->statements[STORE_NEWEST_CHECKPOINT];
-        int r;
-
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) last);
-        r = take_checkpoint(store, statement, ret_size, ret, ret_n);
-        (void) sqlite3_reset(statement);
-        return r;
-}
-
-int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n) {
-        sqlite3_stmt *statement = store->statements[STORE_BEST_CHECKPOINT];
-        int r = -ENOENT;
-
-        /* One number of witnesses after the other: each is one step into an index, however many checkpoints there are. */
-        for (int witnesses = RECORD_WITNESSES_MAX; witnesses >= 0 && r == -ENOENT; witnesses--) {
-                (void) sqlite3_bind_int(statement, 1, witnesses);
-                (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) first);
-                (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) last);
-                r = take_checkpoint(store, statement, ret_size, ret, ret_n);
-                (void) sqlite3_reset(statement);
-        }
-        return r;
 }

@@ -11,7 +11,7 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/statement/health-read.h"
-#include "daemon/record/store/reader.h"
+#include "daemon/record/store/store.h"
 #include "daemon/record/verify/verify.h"
 
 static bool has_regions(const Health *health) {
@@ -51,11 +51,11 @@ typedef struct Row {
 } Row;
 
 static int next_row(Store *store, Row *row) {
-        int r = sqlite3_step(row->statement);
+        int r = store_step(store, row->statement);
 
-        row->is_there = r == SQLITE_ROW;
-        if (r != SQLITE_ROW)
-                return r == SQLITE_DONE ? 0 : store_error(store, r) ?: -EIO;
+        row->is_there = r == 0;
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
         for (int i = 0; i < 3; i++) /* what is no text is equal to none, also where it has the same bytes */
                 if (sqlite3_column_type(row->statement, i) != (i < 2 ? SQLITE_TEXT : SQLITE_INTEGER))
                         return -EBADMSG;
@@ -79,20 +79,13 @@ static int order(const Row *a, const Row *b) {
 
 /* 1: ROW is a failure, and behind it is a record of its part without an envelope, which may have cleared it. */
 static int may_be_cleared(Store *store, const Row *row) {
-        static const char sql[] = "SELECT 1 FROM entry AS e JOIN record AS r ON r.idx = e.idx WHERE e.subject = ?1 AND e.idx > ?2 AND"
-                                  " coalesce(r.envelope, r.payload) IS NULL LIMIT 1";
-        sqlite3_stmt *statement = NULL;
+        uint64_t index;
         int r;
 
         if (!strstr(row->key, "/failed/"))
                 return 0;
-        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-        (void) sqlite3_bind_text(statement, 1, row->subject, -1, SQLITE_STATIC);
-        (void) sqlite3_bind_int64(statement, 2, row->index);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        (void) sqlite3_finalize(statement);
-        return r == SQLITE_ROW ? 1 : store_error(store, r);
+        r = store_index(store, STORE_PRUNED_BEHIND, SQL(sql_text(row->subject), sql_number((uint64_t) row->index)), &index);
+        return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
 static int differ(const Row *row, char **ret_wrong) {
@@ -101,7 +94,7 @@ static int differ(const Row *row, char **ret_wrong) {
 }
 
 static int compare_table(Store *store, Store *derived, StoreStatement which, char **ret_wrong) {
-        Row row = { store->statements[which] }, due = { derived->statements[which] };
+        Row row = { store_ask(store, which, SQL()) }, due = { store_ask(derived, which, SQL()) };
         int r, at;
 
         r = next_row(store, &row);
@@ -120,9 +113,8 @@ static int compare_table(Store *store, Store *derived, StoreStatement which, cha
                 if (r == 0)
                         r = next_row(derived, &due);
         }
-        (void) sqlite3_reset(row.statement);
-        (void) sqlite3_reset(due.statement);
-        return r;
+        (void) store_answered(derived, due.statement, 0);
+        return store_answered(store, row.statement, r);
 }
 
 /* No envelope goes that a table leads to. */
@@ -156,7 +148,7 @@ bool store_entry_is_of(const RecordEntry *entry, const RecordEntry *record) {
 }
 
 /* The statement of record INDEX. *RET_STATEMENT is NULL where that was pruned: then ENTRY is all that there is. */
-static int read_signed(Reader *reader, uint64_t index, RecordVerified *verified, json_t **ret_statement) {
+static int read_signed(Store *store, uint64_t index, RecordVerified *verified, json_t **ret_statement) {
         _cleanup_(envelope_done) Envelope envelope = {};
         _cleanup_free_ char *text = NULL;
         uint8_t id[DIGEST_BYTES];
@@ -164,9 +156,9 @@ static int read_signed(Reader *reader, uint64_t index, RecordVerified *verified,
         size_t n;
         int r;
 
-        r = reader_envelope(reader, index, &text, &n, id);
+        r = store_envelope(store, index, &text, &n, id);
         if (r == -ENODATA)
-                return reader_entry(reader, index, &verified->entry);
+                return store_entry(store, index, &verified->entry);
         if (r == 0)
                 r = envelope_parse(text, n, &envelope, &wrong);
         if (r == 0)
@@ -176,16 +168,16 @@ static int read_signed(Reader *reader, uint64_t index, RecordVerified *verified,
         return r == 0 && verified->entry.index != index ? -EBADMSG : r;
 }
 
-static int rebuild_one(Store *store, Reader *reader, uint64_t index) {
+static int rebuild_one(Store *store, uint64_t index) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_json_ json_t *statement = NULL;
         RecordEntry entry;
         int r;
 
-        r = read_signed(reader, index, &verified, &statement);
+        r = read_signed(store, index, &verified, &statement);
         if (r == -ENOENT)
                 return -EBADMSG;
-        if (r == 0 && statement && (reader_entry(reader, index, &entry) < 0 || !store_entry_is_of(&entry, &verified.entry)))
+        if (r == 0 && statement && (store_entry(store, index, &entry) < 0 || !store_entry_is_of(&entry, &verified.entry)))
                 r = store_update_entry(store, &verified.entry);
         if (r == 0)
                 r = store_derive_signed(store, &verified.entry, statement);
@@ -193,17 +185,14 @@ static int rebuild_one(Store *store, Reader *reader, uint64_t index) {
 }
 
 int store_rebuild(Store *store) {
-        Reader reader;
         uint64_t size;
         int r;
 
         r = store_size(store, &size);
         if (r == 0)
                 r = store_execute(store, "DELETE FROM newest; DELETE FROM unfinished");
-        reader_init(&reader, store);
         for (uint64_t i = 0; i < size && r == 0; i++)
-                r = rebuild_one(store, &reader, i);
-        (void) pthread_mutex_destroy(&reader.mutex);
+                r = rebuild_one(store, i);
         return r;
 }
 
@@ -211,18 +200,13 @@ int store_rebuild(Store *store) {
 
 /* A number of which SQLite says no more than that it is another one then. */
 int store_has_changed(Store *store, bool *ret) {
-        sqlite3_stmt *statement = store->statements[STORE_CHANGES];
         int64_t changes;
         int r;
 
-        r = sqlite3_step(statement);
-        if (r == SQLITE_ROW) {
-                changes = sqlite3_column_int64(statement, 0);
-                *ret = changes != store->changes;
-                store->changes = changes;
-                r = 0;
-        } else
-                r = store_error(store, r) ?: -EIO;
-        (void) sqlite3_reset(statement);
-        return r;
+        r = store_number(store, "PRAGMA data_version", &changes);
+        if (r < 0)
+                return r;
+        *ret = changes != store->changes;
+        store->changes = changes;
+        return 0;
 }

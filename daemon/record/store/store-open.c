@@ -143,7 +143,7 @@ static int bound_wal(Store *store) {
 }
 
 int store_open_derived(Store **ret) {
-        _cleanup_(store_closep) Store *store = calloc(1, sizeof(*store));
+        _cleanup_(store_closep) Store *store = store_new();
         int r;
 
         if (!store)
@@ -166,7 +166,7 @@ int record_log_read_origin(const char *path, char **ret) {
         int64_t id = 0, tables = 0;
         int r;
 
-        store = calloc(1, sizeof(*store));
+        store = store_new();
         if (!store)
                 return -ENOMEM;
         if (access(path, F_OK) < 0)
@@ -193,10 +193,9 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         r = store_check_place(path, ret_wrong);
         if (r < 0)
                 return r;
-        store = calloc(1, sizeof(*store));
+        store = store_new();
         if (!store)
                 return -ENOMEM;
-        store->changes = -1;
         r = store_error(store, sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL));
         if (r < 0)
                 return r;

@@ -19,46 +19,37 @@ static int take_first(void *userdata, uint64_t index) {
 }
 
 int store_holes(Store *store, uint64_t first, int (*each)(void *userdata, uint64_t index), void *userdata) {
-        sqlite3_stmt *statement = store->statements[STORE_HOLES];
-        int step, r = 0;
+        sqlite3_stmt *statement = store_ask(store, STORE_HOLES, SQL(sql_number(first)));
+        int r;
 
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
-        while (r == 0 && (step = sqlite3_step(statement)) != SQLITE_DONE)
-                r = step == SQLITE_ROW ? each(userdata, (uint64_t) sqlite3_column_int64(statement, 0)) : store_error(store, step) ?: -EIO;
-        (void) sqlite3_reset(statement);
-        return r;
+        while ((r = store_step(store, statement)) == 0 && (r = each(userdata, (uint64_t) sqlite3_column_int64(statement, 0))) == 0)
+                continue;
+        return store_answered(store, statement, r == -ENOENT ? 0 : r);
 }
 
 int store_is_hole(Store *store, uint64_t index, bool *ret) {
-        sqlite3_stmt *statement = store->statements[STORE_HOLE];
+        uint64_t n = 0;
         int r;
 
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) index);
-        r = sqlite3_step(statement);
-        if (r == SQLITE_ROW)
-                *ret = sqlite3_column_int64(statement, 0) > 0;
-        r = r == SQLITE_ROW ? 0 : store_error(store, r) ?: -EIO;
-        (void) sqlite3_reset(statement);
+        r = store_index(store, STORE_HOLE, SQL(sql_number(index)), &n);
+        *ret = n > 0;
         return r;
 }
 
 int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret) {
-        sqlite3_stmt *statement = store->statements[STORE_DROPPABLE];
         uint64_t end = first + RECORD_ARCHIVE_RECORDS;
         Found hole = { UINT64_MAX };
         RegionSet set = {};
+        sqlite3_stmt *rows;
         int r;
 
         r = store_holes(store, first, take_first, &hole);
         if (r < 0)
                 return r;
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
-        (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) end);
-        (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) before_usec);
-        while (hole.index >= end && (r = sqlite3_step(statement)) == SQLITE_ROW)
-                region_set_add(&set, (unsigned) ((uint64_t) sqlite3_column_int64(statement, 0) - first));
-        r = hole.index < end ? 0 : store_error(store, r);
-        (void) sqlite3_reset(statement);
+        rows = store_ask(store, STORE_DROPPABLE, SQL(sql_number(first), sql_number(end), sql_number(before_usec)));
+        while (hole.index >= end && (r = store_step(store, rows)) == 0)
+                region_set_add(&set, (unsigned) ((uint64_t) sqlite3_column_int64(rows, 0) - first));
+        r = store_answered(store, rows, hole.index < end || r == -ENOENT ? 0 : r);
         if (r == 0)
                 *ret = set;
         return r;
@@ -68,10 +59,8 @@ int store_drop(Store *store, const Archive *archive) {
         int r = 0;
 
         for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS && r == 0; i++)
-                if (region_set_has(&archive->dropped, i)) {
-                        (void) sqlite3_bind_int64(store->statements[STORE_DROP], 1, (sqlite3_int64) (archive->first + i));
-                        r = store_run(store, STORE_DROP);
-                }
+                if (region_set_has(&archive->dropped, i))
+                        r = store_run(store, STORE_DROP, SQL(sql_number(archive->first + i)));
         return r;
 }
 
@@ -121,22 +110,18 @@ static uint64_t age_between(const Beat *earlier, const Beat *later) {
 }
 
 int store_lived(Store *store, uint64_t usec, uint64_t *ret_end) {
-        sqlite3_stmt *statement = store->statements[STORE_HEARTBEATS];
+        sqlite3_stmt *statement = store_ask(store, STORE_HEARTBEATS, SQL());
         Beat later = {}, beat;
         uint64_t age = 0;
         int r;
 
         *ret_end = 0;
-        while ((r = sqlite3_step(statement)) == SQLITE_ROW) {
+        while (*ret_end == 0 && (r = store_step(store, statement)) == 0) {
                 beat = read_beat(statement);
                 age += age_between(&beat, &later);
                 later = beat;
-                if (age >= usec) {
+                if (age >= usec)
                         *ret_end = (uint64_t) sqlite3_column_int64(statement, 0) + 1;
-                        break;
-                }
         }
-        r = store_error(store, r);
-        (void) sqlite3_reset(statement);
-        return r;
+        return store_answered(store, statement, r == -ENOENT ? 0 : r);
 }

@@ -11,6 +11,7 @@
  * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are.
  */
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -50,8 +51,7 @@ typedef enum StoreStatement {
         STORE_HOLES,
         STORE_HOLE,
         STORE_HEARTBEATS,
-        STORE_SIZE,
-        STORE_LAST,
+        STORE_ID,
         STORE_NODES,
         STORE_ALL_NODES,
         STORE_ENTRY,
@@ -72,7 +72,7 @@ typedef enum StoreStatement {
         STORE_ALL_NEWEST,
         STORE_ALL_UNFINISHED,
         STORE_NEXT_CHECKPOINT,
-        STORE_CHANGES,
+        STORE_PRUNED_BEHIND,
         _STORE_STATEMENT_MAX,
 } StoreStatement;
 
@@ -82,8 +82,10 @@ typedef struct StoreFile {
         off_t size; /* when a commit of ours was behind it */
 } StoreFile;
 
+/* A connection. Any thread may ask it, one at a time; one that writes does so from one thread. */
 typedef struct Store {
         sqlite3 *db;
+        pthread_mutex_t mutex; /* recursive: held while a statement is in use */
         StoreFile files[2]; /* the database and its write-ahead log, as they were opened */
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
         int64_t changes;  /* by others, as they were when somebody last asked; negative: nobody has */
@@ -94,6 +96,7 @@ typedef struct Store {
  * another origin, and *ret_wrong (malloc'd) says which. 0, and *ret_wrong may hold a remark.
  */
 int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong);
+Store *store_new(void); /* not opened yet; NULL: -ENOMEM */
 Store *store_close(Store *store);
 DEFINE_CLEANUP(Store *, store_close);
 
@@ -145,16 +148,60 @@ int store_number(Store *store, const char *sql, int64_t *ret);
 /* Ends a transaction in which R was the outcome: all or nothing, whatever dies on the way. */
 int store_finish(Store *store, int r);
 
+/* A value that goes into a statement: ?1, ?2 …. */
+typedef struct StoreValue {
+        enum { STORE_NUMBER, STORE_TEXT, STORE_BLOB } type;
+        int64_t number;
+        const void *bytes; /* which stay as they are until the statement was answered; NULL: it is NULL */
+        size_t n;
+} StoreValue;
+
+/* What is behind all records is as far as SQL counts. */
+static inline StoreValue sql_number(uint64_t number) {
+        return (StoreValue) { STORE_NUMBER, .number = number > INT64_MAX ? INT64_MAX : (int64_t) number };
+}
+
+static inline StoreValue sql_text(const char *text) {
+        return (StoreValue) { STORE_TEXT, .bytes = text };
+}
+
+static inline StoreValue sql_blob(const void *bytes, size_t n) {
+        return (StoreValue) { STORE_BLOB, .bytes = bytes, .n = n };
+}
+
+/* The values of a statement, as two arguments. */
+#define SQL(...) (const StoreValue[]) { __VA_ARGS__ }, sizeof((const StoreValue[]) { __VA_ARGS__ }) / sizeof(StoreValue)
+
+/* Asks WHICH, with all its values. Nobody else asks STORE until it was answered, in which R was the outcome: that is returned. */
+sqlite3_stmt *store_ask(Store *store, StoreStatement which, const StoreValue *values, size_t n);
+int store_answered(Store *store, sqlite3_stmt *statement, int r);
+/* The next row; -ENOENT: there is none. */
+int store_step(Store *store, sqlite3_stmt *statement);
 /* A statement that gives no rows. */
-int store_run(Store *store, StoreStatement which);
+int store_run(Store *store, StoreStatement which, const StoreValue *values, size_t n);
+/* One that gives an index, and the entry of that record. -ENOENT: there is none. */
+int store_index(Store *store, StoreStatement which, const StoreValue *values, size_t n, uint64_t *ret);
+int store_find(Store *store, StoreStatement which, const StoreValue *values, size_t n, RecordEntry *ret);
+
+/* ---- store-read.c ---- */
+
+/* The envelope of INDEX, malloc'd, and the ID it is stored under; -ENOENT; -ENODATA: it was pruned. */
+int store_envelope(Store *store, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
+/* What the tables say of record INDEX; -ENOENT. */
+int store_entry(Store *store, uint64_t index, RecordEntry *ret);
+/* The document a subject's digest is of, malloc'd; -ENOENT. */
+int store_identity(Store *store, const uint8_t digest[static DIGEST_BYTES], char **ret);
+/* How many envelopes of FIRST … LAST-1 went to FD, one line each. */
+int store_export(Store *store, uint64_t first, uint64_t last, int fd);
+/* Leaf hashes FIRST … LAST-1 go to FD, one after the other. */
+int store_leaves(Store *store, uint64_t first, uint64_t last, int fd);
+
+/* ---- writing ---- */
+
 /* Begins a transaction. -EBADMSG: the write-ahead log was cut. */
 int store_begin(Store *store);
 /* Ends a transaction in which R was the outcome. *ret_unknown: as of store_append(). */
 int store_end(Store *store, int r, bool *ret_unknown);
-
-/* Makes record INDEX the one that `newest` names for SUBJECT and KEY, or takes the row away; within a transaction. */
-int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key);
-int store_delete_newest(Store *store, const char *subject, const char *key);
 
 /*
  * What a record changes in `newest` and `unfinished`; within a transaction. PLACES: of a health record or roll-up, else NULL. HAS_REGIONS: as of
@@ -238,8 +285,6 @@ int store_lived(Store *store, uint64_t usec, uint64_t *ret_end);
 /* Lets TREE grow to SIZE records by the leaves that stand there. -EBADMSG: the nodes beside them are not what follows, or there are fewer. */
 int store_check_tree(Store *store, Frontier *tree, uint64_t size);
 
-/* Node LEVEL of those that leaf LEAF made whole, of a row that STATEMENT has come to. -EBADMSG: there are not as many as it made. */
-int store_take_node(sqlite3_stmt *statement, int column, uint64_t leaf, unsigned level, TreeHash *ret);
 /* TreeSource.read for a store as its userdata. -EBADMSG: there is no such hash. */
 int store_hash(void *store, uint64_t position, TreeHash *ret);
 
