@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "daemon/clock.h"
+#include "daemon/earlier.h"
 #include "daemon/job-file.h"
 #include "daemon/job.h"
 #include "daemon/journal.h"
@@ -205,6 +206,8 @@ static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t in
         r = tally_record(tally, index, &run, &scan);
         if (r < 0)
                 return r;
+        for (size_t c = 0; c < scan.n_chips; c++)
+                earlier_read(manager->log, (RecordHealth *) &scan.chips[c]); /* memory of tally_record() */
 
         server->ticket = manager_next_ticket(manager);
         server->result = tally_asked(&scan);

@@ -179,6 +179,12 @@ typedef struct RecordPromise {
         double reached, promised;
 } RecordPromise;
 
+/* A record of the same part in the same log, before this one. */
+typedef struct RecordEarlier {
+        bool is_told;
+        uint64_t index;
+} RecordEarlier;
+
 typedef struct RecordHealth { /* one chip */
         RecordSubject subject;
         RecordSubject host;
@@ -187,6 +193,8 @@ typedef struct RecordHealth { /* one chip */
         const RecordStep *steps;
         size_t n_promises;
         const RecordPromise *promises;
+        RecordEarlier earlier;  /* the newest one */
+        RecordEarlier standing; /* the one that FAILED and that no later one had cleared */
 } RecordHealth;
 
 typedef struct RecordScan { /* one server at its end: a health record per chip and the roll-up, one transaction */
@@ -370,6 +378,8 @@ int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret);
 int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, struct RecordVerified *ret);
 /* The same of the newest health record of a chip under PLAN that tells regions: others in between tell nothing new of them. */
 int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
+/* Whether record INDEX is of CHIP itself, by its identity, and not of another one that sat in its place. 1, 0, -errno as of record_log_verified(). */
+int record_log_is_of(RecordLog *log, uint64_t index, const RecordSubject *chip, const RecordSubject *host);
 /* The identity document (malloc'd) that a subject's digest, in hex, is the SHA-256 of. -ENOENT: none in this log. */
 int record_log_identity(RecordLog *log, const char *sha256, char **ret);
 /*

@@ -38,6 +38,10 @@ export ASSAY_PLANS=$stage/plans:$PWD/units/plans
 stage_daemon us0-1 us0-2
 assayctl keys show >"$stage/station.keyring"
 
+newest() { assayctl --json records 0 10000 | jq "[.[] | select(.type == \"health:v2\" and .subject == \"$1\") | .index] | max"; }
+# refers INDEX: the earlier record, and the failure that stood, that record INDEX refers to.
+refers() { assayctl export "$1" | jq -r .payload | base64 -d | jq -c '.predicate | [.earlier, .standing]'; }
+
 element="FAILED: us0-1: chip3 systolic: systolic-pe at core5/pe17.93"
 cleared=" (memory; cleared by --plan memory)"
 cell="FAILED: us0-2: chip5 hbm: hbm-cell at hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77"
@@ -58,6 +62,8 @@ has "us0-1/chip3: no record, and no plan is called"
 expect 1 "nor for who knows no 64" assayctl gate us0-1 --plan preflihgt --unknown=pass --npd
 
 expect 1 "an element is broken" assayctl scan us0-1 --plan arrays
+broken=$(newest us0-1/chip3)
+[ "$(refers "$broken")" = '[null,null]' ] || bad "the first record of a chip refers to $(refers "$broken")"
 expect 0 "a plan without arrays passes" assayctl scan us0-1 --plan tiny
 gates 1 "$element" "which does not clear the element" us0-1
 gates 1 "FAILED: us0-1/chip3 systolic: systolic-pe at core5/pe17.93" "nor its chip" us0-1/chip3
@@ -83,10 +89,17 @@ wait "$stage_daemon_pid" 2>/dev/null || true
 stage_daemon us0-1 us0-2
 gates 1 "$element" "as a daemon that comes back knows" us0-1
 plan arrays PREFLIGHT '{check: systolic, parameters: {patterns: structure}}' '{check: identity}'
+before=$(newest us0-1/chip3)
 expect 0 "until it is there again" assayctl scan us0-1 --plan arrays
+proof=$(newest us0-1/chip3)
+[ "$(refers "$proof")" = "[$before,$broken]" ] || bad "the proof of the repair refers to $(refers "$proof"), not to $before and $broken"
+expect 0 "the record names the failure" assayctl verify "$proof"
+has ", after the failure in record $broken"
 gates 0 "PASSED: us0-1: 16 chips passed" "and has passed" us0-1
 expect 0 "by its name" assayctl gate us0-1
 has " plan=arrays"
+expect 0 "it is scanned once more" assayctl scan us0-1/chip3 --plan arrays
+[ "$(refers "$(newest us0-1/chip3)")" = "[$proof,null]" ] || bad "what was cleared is referred to again"
 rm "$stage/plans/arrays.yaml"
 expect 0 "which its records still have when its file has gone" assayctl gate us0-1 --plan arrays
 

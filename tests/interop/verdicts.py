@@ -235,6 +235,8 @@ def judge(record, table=None):
         raise Refused("it ended before it began")
     if (record.index == 0) == ("previous" in record.predicate):
         raise Refused("only the first record follows none")
+    if record.type.endswith("health:v2") and max(record.predicate.get("earlier", -1), record.predicate.get("standing", -1)) >= record.index:
+        raise Refused("it refers to no record before it")
     check_subject(record)
     if record.kind() == "archive":
         archived(record)

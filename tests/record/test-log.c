@@ -212,6 +212,41 @@ static void test_the_newest_record_of_a_part_is_the_one_with_the_highest_index(v
         record_verified_done(&verified);
 }
 
+/* A tray that was exchanged: the place is the same. */
+static void test_a_record_is_of_the_chip_and_not_of_its_place(void **state) {
+        Fixture *fixture = *state;
+        RecordSubject chip = fixture->server.chips[2].subject, host = fixture->server.scan.server;
+        RecordOutcome outcome;
+
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        assert_int_equal(record_log_is_of(fixture->log, 2, &chip, &host), 1);
+        assert_int_equal(record_log_is_of(fixture->log, 4, &chip, &host), 0);
+        chip.serial = "0123456789abc099";
+        assert_int_equal(record_log_is_of(fixture->log, 2, &chip, &host), 0);
+        chip.serial = ""; /* then by where it sits, which no record before has said */
+        assert_int_equal(record_log_is_of(fixture->log, 2, &chip, &host), 0);
+        assert_int_equal(record_log_is_of(fixture->log, SERVER_CHIPS + 1, &chip, &host), -EBADMSG);
+}
+
+/* What is told of earlier ones is in the record, and in its line. */
+static void test_a_record_refers_to_earlier_ones(void **state) {
+        Fixture *fixture = *state;
+        RecordVerified verified;
+        RecordOutcome outcome;
+
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        fixture->server.chips[2].earlier = (RecordEarlier) { true, 16 };
+        fixture->server.chips[2].standing = (RecordEarlier) { true, 2 };
+        scan_once(fixture, 2, &outcome);
+        record_outcome_done(&outcome);
+        assert_int_equal(place_newest_verified(fixture->log, &fixture->server.chips[2].subject.where, NULL, &verified), 0);
+        assert_non_null(strstr(verified.payload, "\"earlier\":16,\"standing\":2,"));
+        assert_non_null(strstr(verified.reason, ", after the failure in record 2"));
+        record_verified_done(&verified);
+}
+
 static void test_a_run_without_its_end_is_found_again(void **state) {
         Fixture *fixture = *state;
         RecordOutcome outcome;
@@ -354,6 +389,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                                 test_the_newest_record_of_a_part_is_the_one_with_the_highest_index, setup,
                                 teardown),
+                cmocka_unit_test_setup_teardown(test_a_record_is_of_the_chip_and_not_of_its_place, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_record_refers_to_earlier_ones, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_run_without_its_end_is_found_again, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_range_beyond_the_end_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_one_process_writes, setup, teardown),

@@ -107,9 +107,20 @@ static void read_promises(Reading *reading, const json_t *coverage) {
         chip->promises = promises;
 }
 
+/* A record cannot refer to what comes behind it. */
+static RecordEarlier read_earlier(Reading *reading, const json_t *predicate, const char *key) {
+        RecordEarlier earlier = { json_object_get(predicate, key) != NULL, reading_count(predicate, key) };
+
+        if (earlier.is_told && earlier.index >= reading_count(json_object_get(predicate, "log"), "index"))
+                (void) REFUSE(reading, "%s names no record before this one", key);
+        return earlier;
+}
+
 static void read_chip(Reading *reading, const json_t *predicate) {
         RecordHealth *chip = &reading->health->chip;
 
+        chip->earlier = read_earlier(reading, predicate, "earlier");
+        chip->standing = read_earlier(reading, predicate, "standing");
         read_subject(reading, predicate, &chip->subject);
         chip->result = read_result(reading, predicate);
         read_steps(reading, json_object_get(predicate, "steps"));

@@ -371,7 +371,14 @@ static void print_coverage(Printer *printer, const RecordHealth *health) {
                 printer_close(printer, '}');
 }
 
+static void print_earlier(Printer *printer, const char *key, const RecordEarlier *earlier) {
+        if (earlier->is_told)
+                printer_member_unsigned(printer, key, earlier->index);
+}
+
 void health_v2_print(Printer *printer, const RecordRun *run, const RecordHealth *health) {
+        print_earlier(printer, "earlier", &health->earlier);
+        print_earlier(printer, "standing", &health->standing);
         if (strcmp(health_status(health), "COMPLETE") != 0)
                 printer_member(printer, "status", health_status(health));
         printer_member(printer, "result", result_to_string(health->result));

@@ -252,6 +252,14 @@ static void print_passed(Printer *printer, const RecordHealth *chip) {
         (void) print_untested(printer, chip, ", not tested: ");
 }
 
+/* Who repaired the chip looks for the failure that this record clears: ", after the failure in record 7" */
+static void print_standing(Printer *printer, const RecordHealth *chip) {
+        if (!chip->standing.is_told || (chip->result != RESULT_PASSED && chip->result != RESULT_WARNED))
+                return;
+        printer_text(printer, ", after the failure in record ");
+        printer_digits(printer, chip->standing.index);
+}
+
 static void print_chip(Printer *printer, const RecordHealth *chip, const char *subject) {
         switch (chip->result) {
         case RESULT_FAILED:
@@ -271,6 +279,7 @@ static void print_chip(Printer *printer, const RecordHealth *chip, const char *s
                 print_inconclusive(printer, chip);
                 break;
         }
+        print_standing(printer, chip);
 }
 
 /* ---- a roll-up ---- */

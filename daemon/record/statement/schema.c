@@ -322,7 +322,8 @@ static const Shape shape_health_v2 = {
         FIELDS({ "producer", FIELD_OBJECT, .of = &shape_producer_v2 }, { "log", FIELD_OBJECT, .of = &shape_log },
                { "previous", FIELD_OBJECT, .optional = true, .of = &shape_digest }, CONTEXT_FIELDS,
                { "status", FIELD_TEXT, .words = WORDS_STATUS }, { "result", FIELD_TEXT, .words = WORDS_RESULT },
-               { "run", FIELD_OBJECT, .of = &shape_run_v2 }, HEALTH_FIELDS),
+               { "run", FIELD_OBJECT, .of = &shape_run_v2 }, { "earlier", FIELD_INTEGER, .optional = true, .max = INDEX_MAX },
+               { "standing", FIELD_INTEGER, .optional = true, .max = INDEX_MAX }, HEALTH_FIELDS),
 };
 
 static const Shape shape_left_out = {
