@@ -22,6 +22,11 @@ stop() {
 call() { # METHOD ARGUMENT…
         dbus-send --bus="$bus" --print-reply=literal --dest=org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager."$1" "${@:2}"
 }
+size() {
+        dbus-send --bus="$bus" --print-reply=literal --dest=org.assay.Assay1 /org/assay/Assay1 org.freedesktop.DBus.Properties.Get \
+                string:org.assay.Assay1.Manager string:LogSize | awk '{ print $NF }'
+}
+settled() { call GetCheckpoint uint64:0 | grep -qx "$(size)"; } # else a newer one comes at any moment
 text() { sed -e '1s/^ *//'; } # of a string that is printed so
 # Bytes of a witness's key: type and public key; its ID; its signature of FILE at SEC.
 public() { printf '\004'; openssl pkey -in "$stage/w1.pem" -pubout -outform DER | tail -c 32; }
@@ -43,7 +48,7 @@ targets:
   - {device: "sim:$stage/sim.socket", servers: [us0-0]}
 YAML
 start
-stage_await "a checkpoint" call GetCheckpoint uint64:0
+stage_await "a checkpoint of all records" settled
 call GetCheckpoint uint64:0 | text >"$stage/note"
 head -n 3 "$stage/note" >"$stage/text"
 
