@@ -93,6 +93,26 @@ static json_t *payload_of(RecordLog *log, uint64_t index, const char *reason) {
         return json_object_get(payload, "predicate");
 }
 
+/* Whoever audits the log is shown the decision, and that it tells of the records before it. */
+static void assert_audited(RecordLog *log) {
+        RecordKeyring *keyring = place_keyring(&published.place);
+        const RecordAuditReport *report;
+        RecordAudit *audit;
+
+        assert_int_equal(record_audit_new(&(RecordAuditOptions) { .keyring = keyring }, &audit), 0);
+        for (uint64_t i = 0; i < record_log_size(log); i++) {
+                _cleanup_free_ char *line = place_envelope(log, i);
+
+                assert_int_equal(record_audit_take(audit, line, strlen(line)), 0);
+        }
+        assert_int_equal(record_audit_end(audit, &report), 0);
+        assert_int_equal(report->n_verified, record_log_size(log));
+        assert_int_equal(report->n_of_kind[RECORD_AUDIT_DECISION], 1);
+        assert_int_equal(report->n_of_kind[RECORD_AUDIT_ROOT], 0);
+        (void) record_audit_free(audit);
+        (void) record_keyring_free(keyring);
+}
+
 /* The decision is record INDEX, and the log goes on after it, scrubbed and published. */
 static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed) {
         _cleanup_free_ char *text = NULL, *wrong = NULL;
@@ -120,6 +140,7 @@ static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed)
         published_append(&published, log, 2);
         published_wait(log, index + 3);
         assert_int_equal(record_log_check(log, &wrong), 0);
+        assert_audited(log);
         (void) record_log_free(log);
         (void) record_log_free(open_log());
         assert_int_equal(decide(NOTE, &text), -EALREADY);
