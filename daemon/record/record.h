@@ -537,6 +537,14 @@ typedef struct RecordPolicy {
  */
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret);
 
+/* Whether predicate TYPE is of a chip's record, in either of its versions, of which the second is a third as long and leaves out what follows from the rest. */
+bool record_type_is_health(const char *type);
+/*
+ * The statement in PAYLOAD, of N bytes, with the members of version 1; what version 2 leaves to the record of the server (scanner, clock, seeds, the stream's
+ * digest) is not there. *RET is a new reference. -EBADMSG: it is no statement of ours; -ENOMEM.
+ */
+int record_statement_read(const char *payload, size_t n, struct json_t **ret);
+
 /* ---- for other readers: each text is malloc'd ---- */
 
 /* A CloudEvent, 1.0.2, in JSON: ENVELOPE, which VERIFIED tells of, as data; without a line's end. SOURCE: the log's origin. -ENOMEM. */
@@ -578,4 +586,3 @@ int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]);
 #include "daemon/record/record-regions.h"
 #include "daemon/record/record-scrub.h"
 #include "daemon/record/record-stand.h"
-#include "daemon/record/record-statement.h"
