@@ -446,7 +446,6 @@ int call_trust_status(RecordTrust trust) {
                 [RECORD_UNKNOWN_KEY] = STATUS_CANNOT_TELL,
                 [RECORD_REFUSED] = STATUS_REFUSED,
                 [RECORD_CANNOT_TELL] = STATUS_CANNOT_TELL,
-                [RECORD_COMPANION] = STATUS_CANNOT_TELL,
         };
 
         return by_trust[trust];
@@ -479,7 +478,7 @@ int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, Re
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "could not verify record %lu: %s", (unsigned long) index, strerror(-r));
         /* A daemon that answers with another record than the one asked for is not to be believed. */
-        if ((*ret_trust == RECORD_VERIFIED && ret->entry.index != index) || *ret_trust == RECORD_COMPANION) {
+        if (*ret_trust == RECORD_VERIFIED && ret->entry.index != index) {
                 record_verified_done(ret);
                 *ret_trust = RECORD_REFUSED;
         }

@@ -41,7 +41,6 @@ static const char *trust_word(RecordTrust trust) {
                 [RECORD_UNKNOWN_KEY] = "unknown key",
                 [RECORD_REFUSED] = "refused",
                 [RECORD_CANNOT_TELL] = "cannot tell",
-                [RECORD_COMPANION] = "no record",
         };
 
         return words[trust];

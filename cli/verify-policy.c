@@ -125,7 +125,6 @@ const char *verify_policy_distrust(RecordTrust trust) {
                 [RECORD_UNKNOWN_KEY] = " is signed with a key not trusted here",
                 [RECORD_REFUSED] = " does not verify",
                 [RECORD_CANNOT_TELL] = "",
-                [RECORD_COMPANION] = " is none",
         };
 
         return words[trust];

@@ -475,7 +475,6 @@ typedef enum RecordTrust {
         RECORD_UNKNOWN_KEY, /* cannot tell: exit 2 */
         RECORD_REFUSED,     /* exit 3 */
         RECORD_CANNOT_TELL, /* authentic, of which its entry and origin are told, but the policy is left in doubt: exit 2 */
-        RECORD_COMPANION,   /* authentic and no record: it says what one says, of which only index, ID and origin are told: exit 2 */
         _RECORD_TRUST_MAX,
 } RecordTrust;
 

@@ -83,7 +83,6 @@ static void test_every_flipped_bit_is_refused_or_changes_nothing_signed(void **s
                         break;
                 case RECORD_REFUSED:
                 case RECORD_CANNOT_TELL:
-                case RECORD_COMPANION:
                 case _RECORD_TRUST_MAX:
                         break;
                 }

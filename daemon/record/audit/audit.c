@@ -289,7 +289,7 @@ static int take_envelope(RecordAudit *audit, Envelope *envelope, size_t n) {
                 return r;
         if (v.trust == RECORD_VERIFIED)
                 return take_statement(audit, &v, envelope);
-        return take_other(audit, v.trust == RECORD_COMPANION ? RECORD_REFUSED : v.trust, v.verified.reason, envelope, n);
+        return take_other(audit, v.trust, v.verified.reason, envelope, n);
 }
 
 int record_audit_take(RecordAudit *audit, const char *text, size_t n) {

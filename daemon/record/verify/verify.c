@@ -14,7 +14,6 @@
 #include "daemon/record/statement/statement-read.h"
 #include "daemon/record/statement/statement.h"
 #include "daemon/record/verify/bundle.h"
-#include "daemon/record/verify/companion.h"
 #include "daemon/record/verify/policy.h"
 #include "daemon/record/verify/verify.h"
 
@@ -127,8 +126,7 @@ static int check_signer(const PublicKey *key, const char *type, const json_t *su
         return 0;
 }
 
-/* Everything after the signature: the payload is authentic, but is it a record and does it agree with
- * itself? 1: it is the companion of one. */
+/* Everything after the signature: the payload is authentic, but is it a record and does it agree with itself? */
 static int check_payload(const RecordPolicy *policy, const Evidence *evidence, Verification *v, Refusal *refusal) {
         const Envelope *envelope = evidence->envelope;
         RecordVerified *verified = &v->verified;
@@ -146,9 +144,6 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
                 return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
                 return refuse(refusal, "the payload is no ", STATEMENT_TYPE);
-        type = text_of(statement, "predicateType");
-        if (strcmp(type, COMPANION_TYPE) == 0)
-                return companion_read(statement, evidence->key, verified, refusal) ?: 1;
         r = statement_spell_out(&statement, spelled);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, "the payload: ", spelled) : r;
@@ -202,10 +197,9 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verifi
         r = check_payload(policy, &(Evidence) { envelope, id, v->key }, v, refusal);
         if (r < 0)
                 return r;
-        if (r == 0) /* a companion has named another's */
-                (void) digest_to_hex(id, verified->entry.id);
+        (void) digest_to_hex(id, verified->entry.id);
         if (refusal->is_doubt) {
-                v->trust = r > 0 ? RECORD_COMPANION : RECORD_CANNOT_TELL;
+                v->trust = RECORD_CANNOT_TELL;
                 return -EBADMSG;
         }
         if (policy->state) {
@@ -263,12 +257,12 @@ void verification_done(Verification *verification) {
         *verification = (Verification) {};
 }
 
-/* Of what did not verify nothing is told but why; and of what is authentic, which record of which log it is, or is the companion of. */
+/* Of what did not verify nothing is told but why; and of what is authentic, which record of which log it is. */
 static int conclude(int r, const Refusal *refusal, Verification *v, Verification *ret) {
         if (r == -EBADMSG) {
                 Verification told = { .trust = v->trust };
 
-                if (told.trust == RECORD_COMPANION || told.trust == RECORD_CANNOT_TELL) {
+                if (told.trust == RECORD_CANNOT_TELL) {
                         told.verified.entry = v->verified.entry;
                         (void) strcpy(told.verified.origin, v->verified.origin);
                 }
