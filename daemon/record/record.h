@@ -453,22 +453,20 @@ DEFINE_CLEANUP(RecordState *, record_state_free);
  */
 int record_keyring_open(const char *path, const char *roots, RecordState *state, RecordKeyring **ret, char **ret_why);
 
-/*
- * Makes such a keyring of TEXT, signed by ROOT, or adds the signature of ROOT to one. Nothing else is ever signed. -EBADMSG:
- * what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
- */
-int record_ring_make(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
-int record_ring_sign(const char *ring, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
-
-/* How far the signatures of a keyring are. Where its roots differ from those of the one before, readers of that one ask for its roots' as well. */
-typedef struct RecordRingSigned {
-        bool has_root;      /* the key that was asked about is one of its roots */
-        unsigned n;         /* how many of its roots have signed it */
+/* Such a keyring. Where its roots differ from those of the one before, readers of that one ask for its roots' signatures as well. */
+typedef struct RecordRing {
+        char *text; /* one line, malloc'd */
+        size_t n;
+        bool has_root;      /* the key that signed last is one of its roots */
+        unsigned n_signed;  /* how many of its roots have */
         unsigned threshold; /* how many of them must */
-} RecordRingSigned;
+} RecordRing;
 
-/* -EBADMSG: it is no such keyring. */
-int record_ring_signed(const char *ring, size_t n, const RecordKey *root, RecordRingSigned *ret);
+/*
+ * Adds the signature of ROOT to one that others have signed, or makes one of a keyring's text. Nothing else is ever signed. -EBADMSG:
+ * what was given is no such thing, and *ret_why (malloc'd) says why.
+ */
+int record_ring_sign(const char *text, size_t n, bool is_signed, const RecordKey *root, RecordRing *ret, char **ret_why);
 
 typedef enum RecordTrust {
         RECORD_VERIFIED,
@@ -519,8 +517,6 @@ typedef struct RecordPolicy {
         bool needs_proof;      /* that the record is in a log of the keyring, seen by its quorum of witnesses */
         const char *proof;     /* c2sp.org/tlog-proof@v1; NULL: none */
         size_t n_proof;
-        const char *leaf;      /* the log's entry, where a proof came with it; NULL: none did */
-        size_t n_leaf;
         RecordState *state;    /* NULL: nothing is remembered */
         /*
          * How a log grew from OLD to SIZE records, where a state knows an older checkpoint: lines of hashes in base64 and an empty line, as

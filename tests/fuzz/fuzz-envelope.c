@@ -25,16 +25,16 @@ static void try_parts(const char *text, size_t n) {
         if (envelope_parse(text, n, &envelope, &wrong) < 0)
                 return;
         payload = envelope_payload(&envelope, &n_payload);
-        envelope_print(&printer, envelope.key_id, payload, n_payload, envelope.signature, envelope.n_signature);
+        envelope_print(&printer, envelope.signatures[0].key_id, payload, n_payload, envelope.signatures[0].bytes, envelope.signatures[0].n);
         if (printer.n > RECORD_ENVELOPE_MAX)
                 return;
         HOLDS(envelope_parse(printer.text, printer.n, &again, &wrong) == 0);
         HOLDS(again.n_pae == envelope.n_pae && memcmp(again.pae, envelope.pae, again.n_pae) == 0);
-        HOLDS(again.n_signature == envelope.n_signature && memcmp(again.signature, envelope.signature, again.n_signature) == 0);
+        HOLDS(again.signatures[0].n == envelope.signatures[0].n && memcmp(again.signatures[0].bytes, envelope.signatures[0].bytes, again.signatures[0].n) == 0);
         is_plain = true;
-        for (const char *p = envelope.key_id; *p; p++)
+        for (const char *p = envelope.signatures[0].key_id; *p; p++)
                 is_plain &= *p >= ' ' && *p <= '~' && *p != '"' && *p != '\\';
-        HOLDS(strcmp(again.key_id, is_plain ? envelope.key_id : "") == 0);
+        HOLDS(strcmp(again.signatures[0].key_id, is_plain ? envelope.signatures[0].key_id : "") == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

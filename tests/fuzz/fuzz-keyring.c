@@ -30,7 +30,7 @@ static void look_at(const RecordKeyring *keyring) {
         HOLDS(!keyring->quorum.wanted || !quorum_is_met(&keyring->quorum, 0));
 }
 
-static void read_ring(const Ring *ring) {
+static void read_ring(const Envelope *ring) {
         char wrong[KEYRING_WRONG_MAX] = "";
         RecordKeyring *keyring;
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const char *text = (const char *) data;
         char wrong[KEYRING_WRONG_MAX] = "";
         RecordKeyring *keyring;
-        Ring ring;
+        Envelope ring;
 
         if (record_keyring_parse(text, size, &keyring) == 0) {
                 HOLDS(keyring->version == 0 && keyring->threshold == 0 && keyring->n_roots == 0);
@@ -60,11 +60,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (ring_parse(text, size, &ring, wrong) == 0) {
                 HOLDS(ring.n_signatures > 0);
                 read_ring(&ring);
-                ring_done(&ring);
+                envelope_done(&ring);
         } else
                 HOLDS(*wrong);
-        HOLDS(ring_init(&ring, data, size) == 0);
+        HOLDS(envelope_init(&ring, RING_PAYLOAD_TYPE, data, size, 1) == 0);
         read_ring(&ring);
-        ring_done(&ring);
+        envelope_done(&ring);
         return 0;
 }

@@ -123,15 +123,13 @@ static void signature_and_proof(Bench *bench) {
         for (size_t i = 0; i < REPEATS * RECORDS; i++) {
                 const Printer *text = &bench->proofs[i % RECORDS];
                 const char *wrong, *line = bench->texts[i % RECORDS];
-                uint8_t id[DIGEST_BYTES];
                 Envelope envelope;
                 TreeHash leaf;
                 Proof proof;
 
                 MUST(envelope_parse(line, strlen(line), &envelope, &wrong) == 0);
-                MUST(public_key_verify(&bench->key, envelope.pae, envelope.n_pae, envelope.signature, envelope.n_signature) == 1);
-                MUST(digest_sha256(envelope.pae, envelope.n_pae, id) == 0);
-                MUST(leaf_hash(&bench->key, id, envelope.signature, envelope.n_signature, &leaf) == 0);
+                MUST(envelope_verify(&envelope, &bench->key) == 1);
+                MUST(leaf_hash(&envelope, &bench->key, &leaf) == 0);
                 MUST(proof_parse(text->text, text->n, &proof) == 0);
                 MUST(tree_inclusion_verify(&proof.path, &leaf, proof.index, UINT64_C(1) << LEVELS, &bench->roots[i % RECORDS]) == 1);
                 envelope_done(&envelope);
@@ -191,11 +189,9 @@ static void prepare(Bench *bench, EVP_PKEY *pkey) {
 
 /* A proof that leads to the root of some tree: what else is in a log does not matter. */
 static void make_proof(const Bench *bench, const Envelope *envelope, uint64_t index, Printer *proof, TreeHash *root) {
-        uint8_t id[DIGEST_BYTES];
         TreePath path = { .n = LEVELS };
 
-        MUST(digest_sha256(envelope->pae, envelope->n_pae, id) == 0);
-        MUST(leaf_hash(&bench->key, id, envelope->signature, envelope->n_signature, root) == 0);
+        MUST(leaf_hash(envelope, &bench->key, root) == 0);
         for (unsigned level = 0; level < LEVELS; level++) {
                 TreeHash *sibling = &path.hashes[level];
 

@@ -101,7 +101,7 @@ static void add_group(Making *making, DraftGroup *group) {
                 statement_print(&payload, group, k, making->tree.size, making->id, records);
                 if (payload.error < 0 || envelope_sign(making->key, payload.text, payload.n, &records[k]) < 0)
                         abort();
-                memcpy(making->id, records[k].id, DIGEST_BYTES);
+                memcpy(making->id, records[k].envelope.id, DIGEST_BYTES);
                 making->tile[making->tree.size % 256] = records[k].leaf;
                 if (frontier_append(&making->tree, &records[k].leaf, whole) < 0)
                         abort();

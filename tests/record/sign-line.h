@@ -20,7 +20,7 @@ static inline void signed_print(Printer *printer, const Signed *record) {
         size_t n;
         const char *payload = envelope_payload(envelope, &n);
 
-        envelope_print(printer, envelope->key_id, payload, n, envelope->signature, envelope->n_signature);
+        envelope_print(printer, envelope->signatures[0].key_id, payload, n, envelope->signatures[0].bytes, envelope->signatures[0].n);
 }
 
 /* As envelope_sign(). */
@@ -32,7 +32,7 @@ static inline int sign_line(const RecordKey *key, const void *payload, size_t n,
         if (r < 0)
                 return r;
         *ret = (SignedLine) { .leaf = record.leaf };
-        memcpy(ret->id, record.id, DIGEST_BYTES);
+        memcpy(ret->id, record.envelope.id, DIGEST_BYTES);
         signed_print(&ret->envelope, &record);
         signed_done(&record);
         return ret->envelope.error;

@@ -144,20 +144,21 @@ static void test_nothing_is_proven_for_want_of_memory(void **state) {
 
 /* One root makes a keyring, writes it down and believes it. */
 static int make_and_open(const char *draft, const RecordKey *root, const char *roots, RecordKeyring **ret) {
-        _cleanup_free_ char *ring = NULL, *why = NULL;
+        _cleanup_free_ char *text = NULL, *why = NULL;
+        RecordRing ring;
         char path[128];
         FILE *file;
-        size_t n;
         int r;
 
-        r = record_ring_make(draft, strlen(draft), root, &ring, &n, &why);
+        r = record_ring_sign(draft, strlen(draft), false, root, &ring, &why);
         if (r < 0)
                 return r;
+        text = ring.text;
         (void) snprintf(path, sizeof(path), "%s/ring.json", payloads.place.folder);
         file = fopen(path, "we");
         if (!file)
                 return -ENOMEM;
-        r = fwrite(ring, 1, n, file) == n ? 0 : -ENOMEM;
+        r = fwrite(text, 1, ring.n, file) == ring.n ? 0 : -ENOMEM;
         if (fclose(file) != 0 || r < 0)
                 return -ENOMEM;
         free(TAKE_PTR(why));

@@ -60,9 +60,9 @@ static void test_an_envelope_comes_back_as_the_bytes_that_are_verified(void **st
                         0);
         assert_memory_equal(envelope.pae, "DSSEv1 28 application/vnd.in-toto+json 5 hello", envelope.n_pae);
         assert_int_equal(envelope.payload_offset, envelope.n_pae - 5);
-        assert_string_equal(envelope.key_id, "SHA256:x");
-        assert_int_equal(envelope.n_signature, 3);
-        assert_memory_equal(envelope.signature, "ABC", 3);
+        assert_string_equal(envelope.signatures[0].key_id, "SHA256:x");
+        assert_int_equal(envelope.signatures[0].n, 3);
+        assert_memory_equal(envelope.signatures[0].bytes, "ABC", 3);
         envelope_done(&envelope);
 }
 
@@ -92,10 +92,10 @@ static void test_the_form_of_our_own_means_what_it_means_as_json(void **state) {
                 assert_int_equal(parse(cases[i].text, &envelope), cases[i].key_id ? 0 : -EBADMSG);
                 if (!cases[i].key_id)
                         continue;
-                assert_string_equal(envelope.key_id, cases[i].key_id);
+                assert_string_equal(envelope.signatures[0].key_id, cases[i].key_id);
                 assert_int_equal(envelope.n_pae - envelope.payload_offset, 5);
                 assert_memory_equal(envelope.pae + envelope.payload_offset, "hello", 5);
-                assert_int_equal(envelope.n_signature, 3);
+                assert_int_equal(envelope.signatures[0].n, 3);
                 envelope_done(&envelope);
         }
 }
@@ -148,8 +148,8 @@ static void test_a_signature_or_key_id_of_any_length_stays_within_its_room(void 
                 assert_int_equal(r, n >= 1 && n <= 126 ? 0 : -EBADMSG);
                 if (r < 0)
                         continue;
-                assert_int_equal(envelope.n_signature, n);
-                assert_int_equal(strlen(envelope.key_id), n < KEY_ID_MAX ? n : 0);
+                assert_int_equal(envelope.signatures[0].n, n);
+                assert_int_equal(strlen(envelope.signatures[0].key_id), n < KEY_ID_MAX ? n : 0);
                 envelope_done(&envelope);
         }
 }
@@ -167,19 +167,19 @@ static void test_the_leaf_says_the_algorithm_of_its_key(void **state) {
                         "\"verifier\":{\"keyDetails\":\"PKIX_ECDSA_P256_SHA_256\",\"publicKey\":{\"rawBytes\":"
                         "\"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\"}}}}}}";
         _cleanup_printer_ Printer leaf = {};
-        uint8_t signature[80], id[DIGEST_BYTES];
+        Signature signature = {};
+        Envelope envelope = { .n_signatures = 1, .signatures = &signature };
         TreeHash hash, again;
         PublicKey key;
-        size_t n;
 
-        assert_int_equal(base64_decode_standard("MEYCIQDv1IsqrLao/RFA3ZzUXoHWnSyHe1aq+ZHDTQ6oTq83FgIhAPfLHJQtZXxB1DbHobbin2Xz6QDbua/0Bk3Eqy+EOs2o", 96, signature, &n), 0);
-        assert_int_equal(digest_sha256("sample", 6, id), 0);
+        assert_int_equal(base64_decode_standard("MEYCIQDv1IsqrLao/RFA3ZzUXoHWnSyHe1aq+ZHDTQ6oTq83FgIhAPfLHJQtZXxB1DbHobbin2Xz6QDbua/0Bk3Eqy+EOs2o", 96, signature.bytes, &signature.n), 0);
+        assert_int_equal(digest_sha256("sample", 6, envelope.id), 0);
         assert_int_equal(public_key_from_pem(&key, pem, strlen(pem)), 0);
-        leaf_print(&leaf, &key, id, signature, n);
+        leaf_print(&leaf, &envelope, &key);
         assert_int_equal(leaf.n, 489);
         assert_int_equal(leaf.n, strlen(expected));
         assert_memory_equal(leaf.text, expected, leaf.n);
-        assert_int_equal(leaf_hash(&key, id, signature, n, &hash), 0);
+        assert_int_equal(leaf_hash(&envelope, &key, &hash), 0);
         assert_int_equal(tree_leaf(expected, strlen(expected), &again), 0);
         assert_memory_equal(&hash, &again, sizeof(hash));
         public_key_done(&key);

@@ -86,16 +86,16 @@ static void make_payload(const Make *make, Printer *payload) {
 
 /* A zero stands behind it. */
 static Printer make_ring(const Make *make) {
-        _cleanup_(ring_done) Ring ring = {};
+        _cleanup_(envelope_done) Envelope ring = {};
         _cleanup_printer_ Printer payload = {};
         Printer text = {};
 
         make_payload(make, &payload);
         assert_int_equal(payload.error, 0);
-        assert_int_equal(ring_init(&ring, payload.text, payload.n), 0);
+        assert_int_equal(envelope_init(&ring, RING_PAYLOAD_TYPE, payload.text, payload.n, N_ROOTS), 0);
         for (unsigned i = 0; i < N_ROOTS; i++)
                 if ((make->signers ?: 3) & 1u << i)
-                        assert_int_equal(ring_sign(&ring, roots[i]), 0);
+                        assert_int_equal(envelope_add(&ring, roots[i]), 0);
         ring_print(&text, &ring);
         printer_raw(&text, "", 1);
         assert_int_equal(text.error, 0);
@@ -314,15 +314,15 @@ static void test_a_key_is_what_its_spki_is(void **state) {
         for (size_t i = 0; i < 2 * ELEMENTS(edits); i++) {
                 const char *const *edit = edits[i / 2];
                 const char *from = strstr(payload.text, i % 2 ? "record" : "root"), *at = strstr(from, edit[0]);
-                _cleanup_(ring_done) Ring ring = {};
+                _cleanup_(envelope_done) Envelope ring = {};
                 _cleanup_printer_ Printer text = {};
                 char *edited;
 
                 if (!at || (i % 2 && edit[0][0] == '='))
                         continue;
                 assert_true(asprintf(&edited, "%.*s%s%s", (int) (at - payload.text), payload.text, edit[1], at + strlen(edit[0])) > 0);
-                assert_int_equal(ring_init(&ring, edited, strlen(edited)), 0);
-                assert_int_equal(ring_sign(&ring, roots[0]) | ring_sign(&ring, roots[1]), 0);
+                assert_int_equal(envelope_init(&ring, RING_PAYLOAD_TYPE, edited, strlen(edited), N_ROOTS), 0);
+                assert_int_equal(envelope_add(&ring, roots[0]) | envelope_add(&ring, roots[1]), 0);
                 ring_print(&text, &ring);
                 expect_file(write_file("ring.json", text.text, text.n), write_roots(7, "threshold 2\n"), false, -EKEYREJECTED,
                             i % 2 ? "`record" : "`root", NULL);

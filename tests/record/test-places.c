@@ -203,8 +203,8 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         Places places;
 
         for (size_t i = 0; i < SERVER_CHIPS; i++)
-                none[i].id[0] = (uint8_t) i;
-        statement_print(&payload, group, k, k + 1, none[k > 0 ? k - 1 : 0].id, none);
+                none[i].envelope.id[0] = (uint8_t) i;
+        statement_print(&payload, group, k, k + 1, none[k > 0 ? k - 1 : 0].envelope.id, none);
         assert_int_equal(payload.error, 0);
         statement = json_loadb(payload.text, payload.n, 0, NULL);
         if (statement_spell_out(&statement, wrong) < 0)

@@ -198,9 +198,19 @@ static void test_a_bundle_is_a_record_and_its_proof(void **state) {
 static void test_the_entry_of_the_log_is_of_this_signature(void **state) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
         _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 0);
-        RecordPolicy policy = { .keyring = keyring, .proof = proof.text, .n_proof = proof.n, .leaf = "{}", .n_leaf = 2 };
+        RecordPolicy policy = { .keyring = keyring, .proof = proof.text, .n_proof = proof.n };
+        _cleanup_free_ char *made = NULL, *bundle = NULL;
+        _cleanup_printer_ Printer vkey = {};
+        const char *wrong;
+        size_t n;
 
-        expect(&policy, RECORD_REFUSED, "of another signature");
+        note_key_print(&vkey, &logged.log_key);
+        printer_raw(&vkey, "", 1);
+        assert_int_equal(record_bundle(keyring, vkey.text, payloads.envelope, strlen(payloads.envelope), proof.text, proof.n, &made, &n, &wrong), 0);
+        bundle = strndup(made, n);
+        expect_record(&policy, bundle, RECORD_VERIFIED, NULL, NULL);
+        memcpy(strstr(bundle, "\"canonicalizedBody\":\"ey"), "\"canonicalizedBody\":\"fy", 23);
+        expect_record(&policy, bundle, RECORD_REFUSED, "of another signature", NULL);
 }
 
 /* An hour after the witness; the record says it ended 50 seconds before that. */

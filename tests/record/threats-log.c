@@ -306,19 +306,20 @@ static int drop_roots(void **state) {
 /* A keyring of three roots, two of which must sign; the first N do. */
 static void make_ring(unsigned version, const char *expires, unsigned n, char path[static 160]) {
         char keys[4][KEY_WORD_MAX];
-        _cleanup_free_ char *draft = NULL, *ring = NULL, *why = NULL;
-        size_t n_ring;
+        _cleanup_free_ char *draft = NULL, *why = NULL;
+        RecordRing ring;
 
         if (asprintf(&draft, "version %u\nexpires %s\nroot %s\nroot %s\nroot %s\nthreshold 2\nrecord %s " PLACE_PRODUCER " " PLACE_ORIGIN "\n", version,
                      expires, key_word(roots[0], keys[0]), key_word(roots[1], keys[1]), key_word(roots[2], keys[2]), key_word(payloads.key, keys[3])) < 0)
                 abort();
-        assert_int_equal(record_ring_make(draft, strlen(draft), roots[0], &ring, &n_ring, &why), 0);
+        assert_int_equal(record_ring_sign(draft, strlen(draft), false, roots[0], &ring, &why), 0);
         for (unsigned i = 1; i < n; i++) {
-                _cleanup_free_ char *before = TAKE_PTR(ring);
+                _cleanup_free_ char *before = TAKE_PTR(ring.text);
 
-                assert_int_equal(record_ring_sign(before, n_ring, roots[i], &ring, &n_ring, &why), 0);
+                assert_int_equal(record_ring_sign(before, ring.n, true, roots[i], &ring, &why), 0);
         }
-        write_file("ring", ring, n_ring, path);
+        write_file("ring", ring.text, ring.n, path);
+        free(ring.text);
 }
 
 static int open_ring(const char *path, RecordState *state, RecordTrust *ret_trust) {

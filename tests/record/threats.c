@@ -66,8 +66,8 @@ static void test_1(void **state) {
         assert_int_equal(payload_verify(&payloads, payloads.health, strlen(payloads.health), &verified), RECORD_VERIFIED);
         record_verified_done(&verified);
         assert_int_equal(envelope_parse(payloads.envelope, strlen(payloads.envelope), &envelope, &wrong), 0);
-        again = wrap(payloads.signed_bad, strlen(payloads.signed_bad), RECORD_PAYLOAD_TYPE, envelope.signature, envelope.n_signature, "");
-        forged = wrap(payloads.health, strlen(payloads.health), RECORD_PAYLOAD_TYPE, envelope.signature, envelope.n_signature, "");
+        again = wrap(payloads.signed_bad, strlen(payloads.signed_bad), RECORD_PAYLOAD_TYPE, envelope.signatures[0].bytes, envelope.signatures[0].n, "");
+        forged = wrap(payloads.health, strlen(payloads.health), RECORD_PAYLOAD_TYPE, envelope.signatures[0].bytes, envelope.signatures[0].n, "");
         assert_int_equal(reads(again), RECORD_VERIFIED);
         assert_int_equal(reads(forged), RECORD_REFUSED);
         envelope_done(&envelope);

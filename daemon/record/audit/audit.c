@@ -245,7 +245,6 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
 /* What it says is not to be believed, not even where it belongs; but what follows it names its ID, which needs no key. */
 static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason, const Envelope *envelope, size_t n) {
         uint64_t index = audit->tree.size;
-        uint8_t id[DIGEST_BYTES];
         int r;
 
         r = audit_spend(audit, n);
@@ -257,8 +256,8 @@ static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason,
                 audit->report.n_unknown++;
         audit_find(audit, trust == RECORD_REFUSED ? RECORD_AUDIT_REFUSED : RECORD_AUDIT_UNKNOWN, index, index, "%s", reason);
         audit_lose(audit, index + 1);
-        if (envelope->pae && digest_sha256(envelope->pae, envelope->n_pae, id) == 0)
-                (void) digest_to_hex(id, audit->id);
+        if (envelope->pae)
+                (void) digest_to_hex(envelope->id, audit->id);
         return audit_place(audit, NULL);
 }
 
@@ -270,13 +269,9 @@ static int take_statement(RecordAudit *audit, const Verification *v, const Envel
                 .predicate = json_object_get(v->statement, "predicate"),
                 .subject = text_of(json_object_get(subject, "digest"), "sha256"),
         };
-        uint8_t id[DIGEST_BYTES];
         TreeHash leaf;
-        int r;
+        int r = leaf_hash(envelope, &v->key->key, &leaf);
 
-        r = digest_from_hex(v->verified.entry.id, id);
-        if (r == 0)
-                r = leaf_hash(&v->key->key, id, envelope->signature, envelope->n_signature, &leaf);
         return r < 0 ? r : take_verified(audit, &record, &leaf);
 }
 

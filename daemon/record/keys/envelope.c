@@ -18,13 +18,15 @@ void pae_print(Printer *pae, const char *type, const void *payload, size_t n) {
         printer_raw(pae, payload, n);
 }
 
-void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature) {
+void leaf_print(Printer *leaf, const Envelope *envelope, const PublicKey *key) {
+        const Signature *signature = &envelope->signatures[0];
+
         printer_text(leaf,
                      "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
                      "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
-        printer_base64(leaf, id, DIGEST_BYTES);
+        printer_base64(leaf, envelope->id, DIGEST_BYTES);
         printer_text(leaf, "\"},\"signature\":{\"content\":\"");
-        printer_base64(leaf, signature, n_signature);
+        printer_base64(leaf, signature->bytes, signature->n);
         printer_text(leaf, "\",\"verifier\":{\"keyDetails\":\"");
         printer_text(leaf, public_key_details(key));
         printer_text(leaf, "\",\"publicKey\":{\"rawBytes\":\"");
@@ -32,13 +34,11 @@ void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIG
         printer_text(leaf, "\"}}}}}}");
 }
 
-int leaf_hash(const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature, TreeHash *ret) {
+int leaf_hash(const Envelope *envelope, const PublicKey *key, TreeHash *ret) {
         _cleanup_printer_ Printer leaf = {};
 
-        leaf_print(&leaf, key, id, signature, n_signature);
-        if (leaf.error < 0)
-                return leaf.error;
-        return tree_leaf(leaf.text, leaf.n, ret);
+        leaf_print(&leaf, envelope, key);
+        return leaf.error ?: tree_leaf(leaf.text, leaf.n, ret);
 }
 
 /* What stands before payload, key ID and signature, and behind them. */
@@ -49,9 +49,53 @@ static const char *const form[] = {
         "\"}]}",
 };
 
+int envelope_init(Envelope *envelope, const char *type, const void *payload, size_t n, size_t max) {
+        _cleanup_(envelope_done) Envelope made = { .signatures = calloc(max, sizeof(Signature)), .n_max = max };
+        _cleanup_printer_ Printer pae = {};
+
+        pae_print(&pae, type, payload, n);
+        /* A library that hashes at all fails for want of memory alone. */
+        if (!made.signatures || pae.error < 0 || digest_sha256(pae.text, pae.n, made.id) < 0)
+                return -ENOMEM;
+        made.n_pae = pae.n;
+        made.payload_offset = pae.n - n;
+        made.pae = TAKE_PTR(pae.text);
+        *envelope = made;
+        made = (Envelope) {};
+        return 0;
+}
+
 void envelope_done(Envelope *envelope) {
         free(envelope->pae);
+        free(envelope->signatures);
         *envelope = (Envelope) {};
+}
+
+int envelope_add(Envelope *envelope, const RecordKey *key) {
+        Signature signature = {};
+        size_t i = 0;
+        int r;
+
+        (void) strcpy(signature.key_id, record_key_id(key));
+        while (i < envelope->n_signatures && strcmp(envelope->signatures[i].key_id, signature.key_id) != 0)
+                i++;
+        if (i == envelope->n_max)
+                return -E2BIG;
+        r = key_sign(key, envelope->pae, envelope->n_pae, signature.bytes, &signature.n);
+        if (r < 0)
+                return r;
+        envelope->signatures[i] = signature;
+        if (i == envelope->n_signatures)
+                envelope->n_signatures++;
+        return 0;
+}
+
+int envelope_verify(const Envelope *envelope, const PublicKey *key) {
+        int r = 0;
+
+        for (size_t i = 0; i < envelope->n_signatures && r == 0; i++)
+                r = public_key_verify(key, envelope->pae, envelope->n_pae, envelope->signatures[i].bytes, envelope->signatures[i].n);
+        return r;
 }
 
 /* What differs from one envelope to another, as it stands there. */
@@ -94,67 +138,66 @@ static bool take_own_form(const char *text, size_t n, Part parts[static _PART_MA
         }
 }
 
-static Part string_part(const json_t *string) {
+static Part string_part(const json_t *object, const char *key) {
+        const json_t *string = json_object_get(object, key);
+
         return (Part) { json_string_value(string), json_string_length(string) };
 }
 
-static int take_json(const json_t *object, Part parts[static _PART_MAX], const char **ret_wrong) {
-        const char *type = json_string_value(json_object_get(object, "payloadType"));
-        const json_t *signatures = json_object_get(object, "signatures"), *signature, *key_id;
-
-        if (!type || strcmp(type, RECORD_PAYLOAD_TYPE) != 0) {
-                *ret_wrong = "the payload type is not " RECORD_PAYLOAD_TYPE;
-                return -EBADMSG;
-        }
-        if (!json_is_array(signatures) || json_array_size(signatures) != 1) {
-                *ret_wrong = "there is not exactly one signature";
-                return -EBADMSG;
-        }
-        signature = json_array_get(signatures, 0);
-        key_id = json_object_get(signature, "keyid");
-        if (key_id && !json_is_string(key_id)) {
-                *ret_wrong = "the keyid is not a string";
-                return -EBADMSG;
-        }
-        parts[PART_PAYLOAD] = string_part(json_object_get(object, "payload"));
-        parts[PART_KEY_ID] = string_part(key_id);
-        parts[PART_SIGNATURE] = string_part(json_object_get(signature, "sig"));
-        return 0;
+static int wrong(const char **ret_wrong, const char *sentence) {
+        *ret_wrong = sentence;
+        return -EBADMSG;
 }
 
-static int take_signature(const Part *part, Envelope *envelope, const char **ret_wrong) {
-        if (!part->text || part->n == 0 || part->n > BASE64_SIZE(sizeof(envelope->signature) - 3) ||
-            base64_decode(part->text, part->n, envelope->signature, &envelope->n_signature) < 0) {
-                *ret_wrong = "the signature is not strict base64";
-                return -EBADMSG;
-        }
-        return 0;
-}
-
-static int take_pae(const void *payload, size_t n, Envelope *envelope) {
-        _cleanup_printer_ Printer pae = {};
-
-        pae_print(&pae, RECORD_PAYLOAD_TYPE, payload, n);
-        if (pae.error < 0)
-                return pae.error;
-        envelope->n_pae = pae.n;
-        envelope->payload_offset = pae.n - n;
-        envelope->pae = TAKE_PTR(pae.text);
-        return 0;
-}
-
-static int take_payload(const Part *part, Envelope *envelope, const char **ret_wrong) {
-        _cleanup_free_ uint8_t *bytes = NULL;
+static int take_payload(const Part *part, const char *type, size_t max, Envelope *ret, const char **ret_wrong) {
+        _cleanup_free_ uint8_t *bytes = malloc(part->n + 4);
         size_t n;
 
-        bytes = malloc(part->n + 4);
         if (!bytes)
                 return -ENOMEM;
-        if (!part->text || base64_decode(part->text, part->n, bytes, &n) < 0) {
-                *ret_wrong = "the payload is not strict base64";
-                return -EBADMSG;
+        if (!part->text || base64_decode(part->text, part->n, bytes, &n) < 0)
+                return wrong(ret_wrong, "the payload is not strict base64");
+        return envelope_init(ret, type, bytes, n, max);
+}
+
+static int take_signature(const Part *part, const Part *key_id, Envelope *envelope, const char **ret_wrong) {
+        Signature *signature = &envelope->signatures[envelope->n_signatures++];
+
+        if (!part->text || part->n == 0 || part->n > BASE64_SIZE(sizeof(signature->bytes)) ||
+            base64_decode(part->text, part->n, signature->bytes, &signature->n) < 0)
+                return wrong(ret_wrong, "the signature is not strict base64");
+        if (key_id->text && key_id->n < sizeof(signature->key_id))
+                memcpy(signature->key_id, key_id->text, key_id->n);
+        return 0;
+}
+
+int envelope_take(const json_t *object, const char *type, size_t max, Envelope *ret, const char **ret_wrong) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        const json_t *signatures = json_object_get(object, "signatures"), *signature;
+        Part payload = string_part(object, "payload");
+        size_t i;
+        int r;
+
+        if (strcmp(text_of(object, "payloadType"), type) != 0)
+                return wrong(ret_wrong, "it has another payload type");
+        if (payload.n > RECORD_ENVELOPE_MAX)
+                return wrong(ret_wrong, "the envelope is larger than 1 MiB");
+        if (json_array_size(signatures) == 0 || json_array_size(signatures) > max)
+                return wrong(ret_wrong, max == 1 ? "there is not exactly one signature" : "there are no signatures, or too many");
+        r = take_payload(&payload, type, max, &envelope, ret_wrong);
+        json_array_foreach((json_t *) signatures, i, signature) {
+                Part sig = string_part(signature, "sig"), key_id = string_part(signature, "keyid");
+
+                if (r == 0 && json_object_get(signature, "keyid") && !key_id.text)
+                        r = wrong(ret_wrong, "the keyid is not a string");
+                if (r == 0)
+                        r = take_signature(&sig, &key_id, &envelope, ret_wrong);
         }
-        return take_pae(bytes, n, envelope);
+        if (r < 0)
+                return r;
+        *ret = envelope;
+        envelope = (Envelope) {};
+        return 0;
 }
 
 int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong) {
@@ -163,25 +206,17 @@ int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_w
         Part parts[_PART_MAX];
         int r;
 
-        if (n > RECORD_ENVELOPE_MAX) {
-                *ret_wrong = "the envelope is larger than 1 MiB";
-                return -EBADMSG;
-        }
+        if (n > RECORD_ENVELOPE_MAX)
+                return wrong(ret_wrong, "the envelope is larger than 1 MiB");
         if (!take_own_form(text, n, parts)) {
                 r = json_read(text, n, &object, ret_wrong);
-                if (r == 0)
-                        r = take_json(object, parts, ret_wrong);
-                if (r < 0)
-                        return r;
+                return r < 0 ? r : envelope_take(object, RECORD_PAYLOAD_TYPE, 1, ret, ret_wrong);
         }
-        r = take_signature(&parts[PART_SIGNATURE], &envelope, ret_wrong);
+        r = take_payload(&parts[PART_PAYLOAD], RECORD_PAYLOAD_TYPE, 1, &envelope, ret_wrong);
         if (r == 0)
-                r = take_payload(&parts[PART_PAYLOAD], &envelope, ret_wrong);
+                r = take_signature(&parts[PART_SIGNATURE], &parts[PART_KEY_ID], &envelope, ret_wrong);
         if (r < 0)
                 return r;
-        if (parts[PART_KEY_ID].text && parts[PART_KEY_ID].n < sizeof(envelope.key_id))
-                memcpy(envelope.key_id, parts[PART_KEY_ID].text, parts[PART_KEY_ID].n);
-
         *ret = envelope;
         envelope = (Envelope) {};
         return 0;
@@ -214,7 +249,7 @@ static size_t envelope_length(const Envelope *envelope) {
         size_t length, n;
 
         (void) envelope_payload(envelope, &n);
-        length = strlen(envelope->key_id) + BASE64_SIZE(n) + BASE64_SIZE(envelope->n_signature);
+        length = strlen(envelope->signatures[0].key_id) + BASE64_SIZE(n) + BASE64_SIZE(envelope->signatures[0].n);
         for (size_t i = 0; i < ELEMENTS(form); i++)
                 length += strlen(form[i]);
         return length;
@@ -225,17 +260,13 @@ int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *r
         Envelope *envelope = &record.envelope;
         int r;
 
-        r = take_pae(payload, n, envelope);
-        if (r < 0)
-                return r;
-        (void) strcpy(envelope->key_id, record_key_id(key));
-        r = key_sign(key, envelope->pae, envelope->n_pae, envelope->signature, &envelope->n_signature);
+        r = envelope_init(envelope, RECORD_PAYLOAD_TYPE, payload, n, 1);
+        if (r == 0)
+                r = envelope_add(envelope, key);
         if (r == 0 && envelope_length(envelope) > RECORD_ENVELOPE_MAX)
                 r = -EMSGSIZE;
         if (r == 0)
-                r = digest_sha256(envelope->pae, envelope->n_pae, record.id);
-        if (r == 0)
-                r = leaf_hash(key_public(key), record.id, envelope->signature, envelope->n_signature, &record.leaf);
+                r = leaf_hash(envelope, key_public(key), &record.leaf);
         if (r < 0)
                 return r;
 

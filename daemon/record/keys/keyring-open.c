@@ -12,17 +12,17 @@
  */
 
 typedef struct Opening {
-        Ring ring;
+        Envelope ring;
         RecordKeyring *keyring; /* what it says */
         RecordKeyring *anchor;  /* whose roots must have signed it; its version is 0 where it is no keyring, but roots alone */
-        Ring before;            /* what is remembered, if anything */
+        Envelope before;        /* what is remembered, if anything */
         bool is_remembered;
         char wrong[KEYRING_WRONG_MAX];
 } Opening;
 
 static void opening_done(Opening *opening) {
-        ring_done(&opening->ring);
-        ring_done(&opening->before);
+        envelope_done(&opening->ring);
+        envelope_done(&opening->before);
         (void) record_keyring_free(opening->keyring);
         (void) record_keyring_free(opening->anchor);
 }
@@ -35,7 +35,7 @@ static int refuse(Opening *opening, int error, const char *wrong) {
 static const char few_own[] = "too few of its own roots have signed the keyring";
 
 /* A keyring that is believed, and signed by its own roots, whoever they are: these stand for the next one. */
-static int take_anchor(Opening *opening, const char *text, size_t n, Ring *ring) {
+static int take_anchor(Opening *opening, const char *text, size_t n, Envelope *ring) {
         int r;
 
         r = ring_parse(text, n, ring, opening->wrong);
@@ -68,7 +68,7 @@ static int take_roots(Opening *opening, const char *text, size_t n) {
 }
 
 static int find_anchor(Opening *opening, const RecordState *state, const char *roots) {
-        _cleanup_(ring_done) Ring given = {};
+        _cleanup_(envelope_done) Envelope given = {};
         _cleanup_free_ char *text = NULL;
         size_t n;
         int r;
@@ -110,7 +110,7 @@ static int check_ring(Opening *opening) {
         return 0;
 }
 
-static bool is_same(const Ring *a, const Ring *b) {
+static bool is_same(const Envelope *a, const Envelope *b) {
         return a->n_pae == b->n_pae && memcmp(a->pae, b->pae, a->n_pae) == 0;
 }
 

@@ -1,118 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/keys/ring.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/encode/base64.h"
 #include "daemon/record/encode/json.h"
-#include "daemon/record/keys/envelope.h"
 
 #define OLD_PAYLOAD_TYPE "application/vnd.assay.keyring+json"
-
-void ring_done(Ring *ring) {
-        free(ring->pae);
-        *ring = (Ring) {};
-}
-
-int ring_init(Ring *ring, const void *payload, size_t n) {
-        Printer pae = {};
-
-        pae_print(&pae, RING_PAYLOAD_TYPE, payload, n);
-        if (pae.error < 0) {
-                printer_done(&pae);
-                return pae.error;
-        }
-        *ring = (Ring) { .pae = pae.text, .n_pae = pae.n, .payload_offset = pae.n - n };
-        return 0;
-}
 
 static int wrong(char ret_wrong[static KEYRING_WRONG_MAX], const char *sentence) {
         (void) snprintf(ret_wrong, KEYRING_WRONG_MAX, "%s", sentence);
         return -EBADMSG;
 }
 
-static int take_signature(const json_t *object, RingSignature *ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
-        const json_t *key_id = json_object_get(object, "keyid"), *sig = json_object_get(object, "sig");
-        uint8_t bytes[BASE64_SIZE(KEY_SIGNATURE_MAX)];
-        size_t n = json_string_length(sig);
-
-        if (key_id && !json_is_string(key_id))
-                return wrong(ret_wrong, "a keyid is not a string");
-        if (!json_is_string(sig) || n == 0 || n > sizeof(bytes) || base64_decode(json_string_value(sig), n, bytes, &n) < 0 ||
-            n > KEY_SIGNATURE_MAX)
-                return wrong(ret_wrong, "a signature is not strict base64");
-        *ret = (RingSignature) { .n = n };
-        memcpy(ret->bytes, bytes, n);
-        if (key_id && json_string_length(key_id) < sizeof(ret->key_id))
-                memcpy(ret->key_id, json_string_value(key_id), json_string_length(key_id));
-        return 0;
-}
-
-static int take_payload(const json_t *payload, Ring *ring, char ret_wrong[static KEYRING_WRONG_MAX]) {
-        _cleanup_free_ uint8_t *bytes = malloc(json_string_length(payload) + 4);
-        size_t n;
-
-        if (!bytes)
-                return -ENOMEM;
-        if (!json_is_string(payload) || base64_decode(json_string_value(payload), json_string_length(payload), bytes, &n) < 0)
-                return wrong(ret_wrong, "the payload is not strict base64");
-        return ring_init(ring, bytes, n);
-}
-
-int ring_parse(const char *text, size_t n, Ring *ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
-        _cleanup_(ring_done) Ring ring = {};
+int ring_parse(const char *text, size_t n, Envelope *ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
         _cleanup_json_ json_t *object = NULL;
-        const json_t *signatures;
-        const char *type, *odd;
+        const char *odd;
         int r;
 
         if (n > KEYRING_FILE_MAX)
                 return wrong(ret_wrong, "it is larger than 1 MiB");
         r = json_read(text, n, &object, &odd);
-        if (r < 0)
-                return r == -EBADMSG ? wrong(ret_wrong, odd) : r;
-        type = text_of(object, "payloadType");
-        if (strcmp(type, OLD_PAYLOAD_TYPE) == 0)
+        if (r == 0 && strcmp(text_of(object, "payloadType"), OLD_PAYLOAD_TYPE) == 0)
                 return wrong(ret_wrong, "its payload is JSON, as of earlier versions: write it as a text, and have it signed anew with assayctl keys ring");
-        if (strcmp(type, RING_PAYLOAD_TYPE) != 0)
-                return wrong(ret_wrong, "the payload type is not " RING_PAYLOAD_TYPE);
-        signatures = json_object_get(object, "signatures");
-        if (!json_is_array(signatures) || json_array_size(signatures) == 0 || json_array_size(signatures) > RING_SIGNATURES_MAX)
-                return wrong(ret_wrong, "there are no signatures, or more than 32");
-        r = take_payload(json_object_get(object, "payload"), &ring, ret_wrong);
-        for (size_t i = 0; i < json_array_size(signatures) && r == 0; i++)
-                r = take_signature(json_array_get(signatures, i), &ring.signatures[ring.n_signatures++], ret_wrong);
-        if (r < 0)
-                return r;
-        *ret = ring;
-        ring = (Ring) {};
-        return 0;
+        if (r == 0)
+                r = envelope_take(object, RING_PAYLOAD_TYPE, RING_SIGNATURES_MAX, ret, &odd);
+        return r == -EBADMSG ? wrong(ret_wrong, odd) : r;
 }
 
-int ring_sign(Ring *ring, const RecordKey *root) {
-        RingSignature signature = {};
-        size_t i;
-        int r;
+void ring_print(Printer *printer, const Envelope *ring) {
+        size_t n;
+        const char *payload = envelope_payload(ring, &n);
 
-        r = key_sign(root, ring->pae, ring->n_pae, signature.bytes, &signature.n);
-        if (r < 0)
-                return r;
-        (void) strcpy(signature.key_id, record_key_id(root));
-        for (i = 0; i < ring->n_signatures; i++)
-                if (strcmp(ring->signatures[i].key_id, signature.key_id) == 0)
-                        break;
-        if (i == RING_SIGNATURES_MAX)
-                return -E2BIG;
-        if (i == ring->n_signatures)
-                ring->n_signatures++;
-        ring->signatures[i] = signature;
-        return 0;
-}
-
-void ring_print(Printer *printer, const Ring *ring) {
         printer_open(printer, '{');
-        printer_member_base64(printer, "payload", ring->pae + ring->payload_offset, ring->n_pae - ring->payload_offset);
+        printer_member_base64(printer, "payload", payload, n);
         printer_member_always(printer, "payloadType", RING_PAYLOAD_TYPE);
         printer_key(printer, "signatures");
         printer_open(printer, '[');
@@ -129,11 +51,13 @@ void ring_print(Printer *printer, const Ring *ring) {
 
 /* ---- what it says ---- */
 
-int ring_read(const Ring *ring, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
+int ring_read(const Envelope *ring, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        size_t n;
+        const char *payload = envelope_payload(ring, &n);
         int r;
 
-        r = keyring_read(ring->pae + ring->payload_offset, ring->n_pae - ring->payload_offset, &keyring, ret_wrong);
+        r = keyring_read(payload, n, &keyring, ret_wrong);
         if (r < 0)
                 return r;
         /* A line that means nothing in a station's text may here be a bound that nobody keeps. */
@@ -154,26 +78,66 @@ int ring_read(const Ring *ring, RecordKeyring **ret, char ret_wrong[static KEYRI
         return 0;
 }
 
-int ring_count_signed(const Ring *ring, const RecordKeyring *keyring) {
-        int n = 0;
+int ring_count_signed(const Envelope *ring, const RecordKeyring *keyring) {
+        int n = 0, r = 0;
 
-        for (size_t i = 0; i < keyring->n_roots; i++)
-                for (size_t k = 0; k < ring->n_signatures; k++) {
-                        const RingSignature *signature = &ring->signatures[k];
-                        int r = public_key_verify(&keyring->roots[i], ring->pae, ring->n_pae, signature->bytes, signature->n);
-
-                        if (r < 0)
-                                return r;
-                        if (r > 0) {
-                                n++;
-                                break;
-                        }
-                }
-        return n;
+        for (size_t i = 0; i < keyring->n_roots && r >= 0; i++) {
+                r = envelope_verify(ring, &keyring->roots[i]);
+                n += r > 0;
+        }
+        return r < 0 ? r : n;
 }
 
-int ring_is_signed(const Ring *ring, const RecordKeyring *keyring) {
+int ring_is_signed(const Envelope *ring, const RecordKeyring *keyring) {
         int n = ring_count_signed(ring, keyring);
 
         return n < 0 ? n : keyring->threshold > 0 && (unsigned) n >= keyring->threshold;
+}
+
+/* ---- signing ---- */
+
+/* Signs what a reader takes, and nothing else. */
+static int sign(Envelope *ring, const RecordKey *root, RecordRing *ret, char wrong_text[static KEYRING_WRONG_MAX]) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        _cleanup_printer_ Printer text = {};
+        RecordRing made = {};
+        int r;
+
+        r = ring_read(ring, &keyring, wrong_text);
+        if (r == 0)
+                r = envelope_add(ring, root);
+        if (r == -E2BIG)
+                return wrong(wrong_text, "too many have signed it, or it is too large");
+        if (r == 0)
+                r = ring_count_signed(ring, keyring);
+        if (r < 0)
+                return r;
+        ring_print(&text, ring);
+        if (text.error < 0)
+                return text.error;
+        made.n_signed = (unsigned) r;
+        made.threshold = keyring->threshold;
+        for (size_t i = 0; i < keyring->n_roots; i++)
+                made.has_root = made.has_root || strcmp(keyring->roots[i].id, record_key_id(root)) == 0;
+        made.text = TAKE_PTR(text.text);
+        made.n = text.n;
+        *ret = made;
+        return 0;
+}
+
+int record_ring_sign(const char *text, size_t n, bool is_signed, const RecordKey *root, RecordRing *ret, char **ret_why) {
+        _cleanup_(envelope_done) Envelope ring = {};
+        char wrong_text[KEYRING_WRONG_MAX] = "";
+        int r;
+
+        assert(text && root && ret && ret_why);
+
+        r = is_signed ? ring_parse(text, n, &ring, wrong_text) : envelope_init(&ring, RING_PAYLOAD_TYPE, text, n, RING_SIGNATURES_MAX);
+        if (r == 0)
+                r = sign(&ring, root, ret, wrong_text);
+        if (r < 0) {
+                *ret_why = strdup(r == -EBADMSG ? wrong_text : strerror(-r));
+                return *ret_why ? r : -ENOMEM;
+        }
+        return 0;
 }

@@ -52,19 +52,19 @@ static int refuse_key(const RecordLog *log, uint64_t index, const Envelope *enve
 
         (void) snprintf(why, sizeof(why), "is signed with another key, by its own account %s, and this is %s: give assayd that key again, or begin a new log "
                                           "elsewhere",
-                        is_fingerprint(envelope->key_id) ? envelope->key_id : "one without a name", record_key_id(log->key));
+                        is_fingerprint(envelope->signatures[0].key_id) ? envelope->signatures[0].key_id : "one without a name", record_key_id(log->key));
         return refuse_record(log, index, why, ret_wrong);
 }
 
 /* Takes a record that the judge refuses, as far as its signature goes. -EBADMSG: no key of this log has made it, there. */
 static int take_unruled(RecordLog *log, const Envelope *envelope, uint64_t index, LogRecord *ret) {
-        const KeyringKey *key = keyring_find(log->keyring, envelope->key_id);
+        const KeyringKey *key = keyring_find(log->keyring, envelope->signatures[0].key_id);
         const char *wrong;
         int r;
 
         if (!key || index < key->from_index || index > key->until_index)
                 return -EBADMSG;
-        r = public_key_verify(&key->key, envelope->pae, envelope->n_pae, envelope->signature, envelope->n_signature);
+        r = envelope_verify(envelope, &key->key);
         if (r <= 0)
                 return r < 0 ? r : -EBADMSG;
         r = envelope_read_payload(envelope, &ret->statement, &wrong);
@@ -97,13 +97,12 @@ static int take_signed(RecordLog *log, Envelope *envelope, uint64_t index, LogRe
 }
 
 /* The hash in the tree must be the leaf of this very record: the rest of the tree is worked out from what stands there. */
-static int check_place(RecordLog *log, Store *store, uint64_t index, const Envelope *envelope, const uint8_t id[static DIGEST_BYTES],
-                       const LogRecord *record, const char **ret_wrong) {
+static int check_place(RecordLog *log, Store *store, uint64_t index, const Envelope *envelope, const LogRecord *record, const char **ret_wrong) {
         const KeyringKey *key = keyring_find(log->keyring, record->verified.key_id);
         TreeHash leaf, found;
         int r;
 
-        r = key ? leaf_hash(&key->key, id, envelope->signature, envelope->n_signature, &leaf) : -EBADMSG;
+        r = key ? leaf_hash(envelope, &key->key, &leaf) : -EBADMSG;
         if (r == 0)
                 r = store_hash(store, tree_position(0, index), &found);
         if (r < 0)
@@ -114,7 +113,7 @@ static int check_place(RecordLog *log, Store *store, uint64_t index, const Envel
                 *ret_wrong = "is of another log";
         else if (memcmp(leaf.bytes, found.bytes, DIGEST_BYTES) != 0)
                 *ret_wrong = "is not the one that is in the tree";
-        else if (strcmp(envelope->key_id, record->verified.key_id) != 0)
+        else if (strcmp(envelope->signatures[0].key_id, record->verified.key_id) != 0)
                 *ret_wrong = "names another key than the one that signed it";
         return 0;
 }
@@ -122,21 +121,18 @@ static int check_place(RecordLog *log, Store *store, uint64_t index, const Envel
 static int check(RecordLog *log, Store *store, uint64_t index, Envelope *envelope, const uint8_t stored[static DIGEST_BYTES], LogRecord *ret,
                  char **ret_wrong) {
         _cleanup_free_ char *reason = NULL;
-        uint8_t id[DIGEST_BYTES];
         const char *wrong = NULL;
         bool is_unknown = false;
         int r;
 
-        r = digest_sha256(envelope->pae, envelope->n_pae, id);
-        if (r == 0)
-                r = take_signed(log, envelope, index, ret, &is_unknown, &reason);
+        r = take_signed(log, envelope, index, ret, &is_unknown, &reason);
         if (r == -EBADMSG && is_unknown)
                 return refuse_key(log, index, envelope, ret_wrong);
         if (r == -EBADMSG)
                 return refuse_record(log, index, reason ?: "cannot be read", ret_wrong);
         if (r == 0)
-                r = check_place(log, store, index, envelope, id, ret, &wrong);
-        if (r == 0 && !wrong && memcmp(stored, id, DIGEST_BYTES) != 0)
+                r = check_place(log, store, index, envelope, ret, &wrong);
+        if (r == 0 && !wrong && memcmp(stored, envelope->id, DIGEST_BYTES) != 0)
                 wrong = "is stored under another ID";
         return r < 0 || !wrong ? r : refuse_record(log, index, wrong, ret_wrong);
 }

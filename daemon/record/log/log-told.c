@@ -24,11 +24,9 @@ static int read_payload(RecordLog *log, const RecordEntry *entry, Envelope *ret)
         r = store_envelope(log->reader, entry->index, &text, &n, id);
         if (r == 0)
                 r = envelope_parse(text, n, ret, &wrong);
-        if (r == 0)
-                r = digest_sha256(ret->pae, ret->n_pae, id);
         if (r < 0)
                 return r == -ENOENT ? -EBADMSG : r;
-        return strcmp(digest_to_hex(id, hex), entry->id) == 0 ? 0 : -EBADMSG;
+        return strcmp(digest_to_hex(ret->id, hex), entry->id) == 0 ? 0 : -EBADMSG;
 }
 
 int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {

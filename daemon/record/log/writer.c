@@ -59,11 +59,11 @@ static int sign_draft(RecordLog *log, Batch *batch, DraftGroup *group, size_t k)
                 return n;
         }
         memcpy(nodes, whole, (size_t) n * sizeof(TreeHash));
-        memcpy(batch->end.id, record->id, DIGEST_BYTES);
+        memcpy(batch->end.id, record->envelope.id, DIGEST_BYTES);
         batch->end.is_handed_over = strcmp(group->drafts[k].entry.type, RECORD_TYPE_ROTATION) == 0;
         *entry = group->drafts[k].entry;
         entry->index = index;
-        (void) digest_to_hex(record->id, entry->id);
+        (void) digest_to_hex(record->envelope.id, entry->id);
         batch->rows[batch->n++] = (StoreRow) { entry, record,
                                                 *group->drafts[k].identity.document ? &group->drafts[k].identity : NULL,
                                                 group->drafts[k].has_places ? &group->drafts[k].places : NULL,

@@ -455,7 +455,7 @@ static void print_components(Printer *payload, const DraftGroup *group, size_t n
                         printer_text(payload, ",");
                 printer_raw(payload, component->text, component->n);
                 printer_unsigned(payload, first + i);
-                printer_member(payload, "recordSha256", digest_to_hex(records[i].id, hex));
+                printer_member(payload, "recordSha256", digest_to_hex(records[i].envelope.id, hex));
                 printer_text(payload, "}}");
         }
         printer_close(payload, ']');

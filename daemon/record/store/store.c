@@ -169,8 +169,8 @@ static int insert_record(Store *store, const StoreRow *row) {
         const char *payload = envelope_payload(envelope, &n);
 
         return store_run(store, STORE_INSERT_RECORD,
-                         SQL(sql_number(row->entry->index), sql_blob(row->record->id, DIGEST_BYTES), sql_text(envelope->key_id),
-                             sql_blob(envelope->signature, envelope->n_signature), sql_blob(payload, n)));
+                         SQL(sql_number(row->entry->index), sql_blob(envelope->id, DIGEST_BYTES), sql_text(envelope->signatures[0].key_id),
+                             sql_blob(envelope->signatures[0].bytes, envelope->signatures[0].n), sql_blob(payload, n)));
 }
 
 #define SQL_ENTRY(entry, subject)                                                                            \

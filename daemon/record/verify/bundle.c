@@ -7,7 +7,6 @@
 #include "daemon/record/encode/base64.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/keys/leaf.h"
-#include "daemon/record/keys/proof.h"
 #include "daemon/record/tree/lines.h"
 
 #define KIND    "hashedrekord"
@@ -120,9 +119,9 @@ int record_bundle(const RecordKeyring *keyring, const char *vkey, const char *en
 /* ---- reading ---- */
 
 void bundle_done(Bundle *bundle) {
-        printer_done(&bundle->envelope);
-        printer_done(&bundle->proof);
-        printer_done(&bundle->body);
+        json_decref(bundle->object);
+        envelope_done(&bundle->envelope);
+        *bundle = (Bundle) {};
 }
 
 /* A text without zeros, as a line. */
@@ -157,20 +156,19 @@ static int read_checkpoint(const Line *text, Checkpoint *ret) {
 }
 
 /* What the bundle repeats of its checkpoint must be what stands there. */
-static int take_proof(const json_t *entry, Printer *ret, const char **ret_wrong) {
+static int take_proof(const json_t *entry, Proof *ret, const char **ret_wrong) {
         const json_t *inclusion = json_object_get(entry, "inclusionProof");
         Line note = line_of(json_object_get(inclusion, "checkpoint"), "envelope");
         Line outer = line_of(entry, "logIndex"), inner = line_of(inclusion, "logIndex");
         Line told_size = line_of(inclusion, "treeSize"), told_root = line_of(inclusion, "rootHash");
         Checkpoint checkpoint;
-        uint64_t index, again, size;
-        TreePath path;
+        uint64_t again, size;
         TreeHash root;
         int r;
 
-        if (line_number(&outer, &index) < 0 || line_number(&inner, &again) < 0 || index != again)
+        if (line_number(&outer, &ret->index) < 0 || line_number(&inner, &again) < 0 || ret->index != again)
                 return wrong(ret_wrong, "the bundle does not tell one index in its log");
-        if (take_path(json_object_get(inclusion, "hashes"), &path) < 0)
+        if (take_path(json_object_get(inclusion, "hashes"), &ret->path) < 0)
                 return wrong(ret_wrong, "the bundle has no path to the root of its log");
         r = read_checkpoint(&note, &checkpoint);
         if (r == -ENOMEM)
@@ -178,22 +176,20 @@ static int take_proof(const json_t *entry, Printer *ret, const char **ret_wrong)
         if (r < 0 || line_number(&told_size, &size) < 0 || line_hash(&told_root, &root) < 0 || checkpoint.size != size ||
             memcmp(&checkpoint.root, &root, sizeof(root)) != 0)
                 return wrong(ret_wrong, "the bundle says otherwise than its checkpoint");
-        proof_print(ret, index, &path, note.text, note.n);
-        return ret->error;
+        ret->note = note.text;
+        ret->n_note = note.n;
+        return 0;
 }
 
 static int take_entry(const json_t *entry, Bundle *ret, const char **ret_wrong) {
         const json_t *kind = json_object_get(entry, "kindVersion");
         Line body = line_of(entry, "canonicalizedBody");
-        uint8_t data[1024];
-        size_t n;
 
         if (strcmp(text_of(kind, "kind"), KIND) != 0 || strcmp(text_of(kind, "version"), VERSION) != 0)
                 return wrong(ret_wrong, "the bundle's entry in the log is no " KIND " " VERSION);
-        if (body.n / 4 * 3 > sizeof(data) || base64_decode(body.text, body.n, data, &n) < 0 || n == 0)
+        if (body.n / 4 * 3 > sizeof(ret->body) || base64_decode(body.text, body.n, ret->body, &ret->n_body) < 0 || ret->n_body == 0)
                 return wrong(ret_wrong, "the bundle does not tell what the log holds of it");
-        printer_raw(&ret->body, data, n);
-        return ret->body.error ?: take_proof(entry, &ret->proof, ret_wrong);
+        return take_proof(entry, &ret->proof, ret_wrong);
 }
 
 /* Where both name the key they name the same one. */
@@ -206,32 +202,28 @@ static bool hint_fits(const json_t *material, const json_t *envelope) {
 
 int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong) {
         _cleanup_(bundle_done) Bundle bundle = {};
-        _cleanup_json_ json_t *object = NULL;
-        _cleanup_free_ char *envelope = NULL;
-        const json_t *material, *entries;
+        const json_t *object, *material, *entries, *envelope;
         int r;
 
         if (n > BUNDLE_MAX)
                 return wrong(ret_wrong, "the bundle is larger than 2 MiB");
-        r = json_read(text, n, &object, ret_wrong);
+        r = json_read(text, n, &bundle.object, ret_wrong);
         if (r < 0)
                 return r;
+        object = bundle.object;
+        envelope = json_object_get(object, "dsseEnvelope");
         material = json_object_get(object, "verificationMaterial");
         entries = json_object_get(material, "tlogEntries");
         if (strcmp(text_of(object, "mediaType"), BUNDLE_TYPE) != 0)
                 return wrong(ret_wrong, "it is no bundle of type " BUNDLE_TYPE);
-        if (!json_is_object(json_object_get(object, "dsseEnvelope")) || !json_is_object(json_object_get(material, "publicKey")))
+        if (!json_is_object(envelope) || !json_is_object(json_object_get(material, "publicKey")))
                 return wrong(ret_wrong, "the bundle has no envelope, or is not signed with a bare key");
-        if (!hint_fits(material, json_object_get(object, "dsseEnvelope")))
+        if (!hint_fits(material, envelope))
                 return wrong(ret_wrong, "the bundle's hint is not the keyid of its signature");
         if (json_array_size(entries) > 1)
                 return wrong(ret_wrong, "the bundle is of more than one log");
 
-        envelope = json_dumps(json_object_get(object, "dsseEnvelope"), JSON_COMPACT);
-        if (!envelope)
-                return -ENOMEM;
-        printer_text(&bundle.envelope, envelope);
-        r = bundle.envelope.error;
+        r = envelope_take(envelope, RECORD_PAYLOAD_TYPE, 1, &bundle.envelope, ret_wrong);
         if (r == 0 && json_array_size(entries) == 1)
                 r = take_entry(json_array_get(entries, 0), &bundle, ret_wrong);
         if (r < 0)

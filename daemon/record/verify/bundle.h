@@ -8,17 +8,21 @@
  * application/vnd.dev.sigstore.bundle.v0.3+json. The proof in it is a tlog-proof written in another way; record_bundle() writes one.
  */
 
-#include "daemon/record/encode/printer.h"
-#include "daemon/record/record.h"
+#include "daemon/record/keys/envelope.h"
+#include "daemon/record/keys/proof.h"
 
 #define BUNDLE_TYPE "application/vnd.dev.sigstore.bundle.v0.3+json"
 #define BUNDLE_MAX  (2 * RECORD_ENVELOPE_MAX) /* bytes: an envelope and a proof, whose line feeds are escaped */
 
+#define BUNDLE_BODY_MAX 1024
+
 /* Taken apart, nothing of it proven. */
 typedef struct Bundle {
-        Printer envelope; /* DSSE, a JSON object */
-        Printer proof;    /* tlog-proof; empty where it has none */
-        Printer body;     /* of the leaf, as the bundle says: must be the one that is made from the envelope */
+        json_t *object;
+        Envelope envelope;
+        size_t n_body; /* 0: it has no entry of a log, and no proof */
+        uint8_t body[BUNDLE_BODY_MAX]; /* of the leaf, as the bundle says: must be the one that is made from the envelope */
+        Proof proof;   /* borrows from the object */
 } Bundle;
 
 void bundle_done(Bundle *bundle);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/keys/proof.h"
 #include "daemon/record/keys/state.h"
 #include "daemon/record/tree/lines.h"
 
@@ -135,19 +134,24 @@ static int check_proof(const RecordPolicy *policy, const Proof *proof, const Tre
 
 int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
         _cleanup_free_ CheckpointPolicy *vouchers = NULL;
+        const Bundle *bundle = evidence->bundle && evidence->bundle->n_body > 0 ? evidence->bundle : NULL;
+        const Proof *proof = bundle ? &bundle->proof : NULL;
         _cleanup_printer_ Printer leaf = {};
         TreeHash hash;
-        Proof proof;
+        Proof given;
         int r;
 
-        if (!policy->proof)
+        if (policy->proof) {
+                if (proof_parse(policy->proof, policy->n_proof, &given) < 0)
+                        return refuse(refusal, "what should prove that it is in a log does not", "");
+                proof = &given;
+        }
+        if (!proof)
                 return policy->needs_proof ? doubt(refusal, "nothing, neither a bundle nor --proof FILE, proves that it is in the log ", verified->origin) : 0;
-        if (proof_parse(policy->proof, policy->n_proof, &proof) < 0)
-                return refuse(refusal, "what should prove that it is in a log does not", "");
-        leaf_print(&leaf, &evidence->key->key, evidence->id, evidence->envelope->signature, evidence->envelope->n_signature);
+        leaf_print(&leaf, evidence->envelope, &evidence->key->key);
         if (leaf.error < 0)
                 return leaf.error;
-        if (policy->leaf && (policy->n_leaf != leaf.n || memcmp(policy->leaf, leaf.text, leaf.n) != 0))
+        if (bundle && (bundle->n_body != leaf.n || memcmp(bundle->body, leaf.text, leaf.n) != 0))
                 return refuse(refusal, "the log's entry is of another signature", "");
         vouchers = malloc(sizeof(*vouchers));
         if (!vouchers)
@@ -155,5 +159,5 @@ int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, Rec
         if (!keyring_policy(policy->keyring, verified->origin, vouchers))
                 return policy->needs_proof ? doubt(refusal, "the keyring does not know the log ", verified->origin) : 0;
         r = tree_leaf(leaf.text, leaf.n, &hash);
-        return r < 0 ? r : check_proof(policy, &proof, &hash, vouchers, verified, refusal);
+        return r < 0 ? r : check_proof(policy, proof, &hash, vouchers, verified, refusal);
 }

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "daemon/record/keys/envelope.h"
 #include "daemon/record/keys/keyring.h"
+#include "daemon/record/verify/bundle.h"
 
 /* Why a record does not stand; "" while it does. */
 typedef struct Refusal {
@@ -24,11 +24,11 @@ int refuse(Refusal *refusal, const char *what, const char *detail);
 /* 0: go on, there may be worse. The first doubt is the one that is told. */
 int doubt(Refusal *refusal, const char *what, const char *detail);
 
-/* The record as far as it is known: its envelope, its ID, the key that signed it. */
+/* The record as far as it is known: its envelope, the key that signed it, and the bundle in which it came. */
 typedef struct Evidence {
         const Envelope *envelope;
-        const uint8_t *id;
         const KeyringKey *key;
+        const Bundle *bundle; /* NULL: in none */
 } Evidence;
 
 /* STATEMENT has the shape that its type asks for, and VERIFIED says what readers select by; who has seen it is added there. */

@@ -6,15 +6,12 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/encode/timestamp.h"
-#include "daemon/record/keys/envelope.h"
 #include "daemon/record/keys/state.h"
 #include "daemon/record/statement/reason.h"
 #include "daemon/record/statement/schema.h"
 #include "daemon/record/statement/statement-judge.h"
 #include "daemon/record/statement/statement-read.h"
 #include "daemon/record/statement/statement.h"
-#include "daemon/record/verify/bundle.h"
-#include "daemon/record/verify/policy.h"
 #include "daemon/record/verify/verify.h"
 
 #define TRIED_BYTES_MAX ((size_t) 64 << 20) /* with Ed25519 each key hashes the whole again: a tenth of a second */
@@ -26,7 +23,7 @@
  */
 static int check_signature(const RecordKeyring *keyring, const Envelope *envelope, RecordTrust *ret_trust,
                            const KeyringKey **ret_key, const char **ret_wrong) {
-        const KeyringKey *named = keyring_find(keyring, envelope->key_id);
+        const KeyringKey *named = keyring_find(keyring, envelope->signatures[0].key_id);
         size_t left = TRIED_BYTES_MAX / envelope->n_pae;
         int r;
 
@@ -40,8 +37,7 @@ static int check_signature(const RecordKeyring *keyring, const Envelope *envelop
                         *ret_wrong = named ? *ret_wrong : "it names no key of the keyring, and is too long to try all of them";
                         break;
                 }
-                r = public_key_verify(&key->key, envelope->pae, envelope->n_pae, envelope->signature,
-                                      envelope->n_signature);
+                r = envelope_verify(envelope, &key->key);
                 if (r < 0)
                         return r;
                 if (r > 0) {
@@ -178,9 +174,9 @@ static void take_payload(Envelope *envelope, RecordVerified *verified) {
         verified->payload = TAKE_PTR(envelope->pae);
 }
 
-static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *v, Refusal *refusal) {
+/* BUNDLE: in which it came, or NULL. */
+static int check_envelope(const RecordPolicy *policy, Envelope *envelope, const Bundle *bundle, Verification *v, Refusal *refusal) {
         RecordVerified *verified = &v->verified;
-        uint8_t id[DIGEST_BYTES];
         const char *wrong;
         int r;
 
@@ -191,13 +187,10 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verifi
                 return refuse(refusal, wrong, "");
 
         v->trust = RECORD_REFUSED;
-        r = digest_sha256(envelope->pae, envelope->n_pae, id);
-        if (r < 0)
-                return -ENOMEM;
-        r = check_payload(policy, &(Evidence) { envelope, id, v->key }, v, refusal);
+        r = check_payload(policy, &(Evidence) { envelope, v->key, bundle }, v, refusal);
         if (r < 0)
                 return r;
-        (void) digest_to_hex(id, verified->entry.id);
+        (void) digest_to_hex(envelope->id, verified->entry.id);
         if (refusal->is_doubt) {
                 v->trust = RECORD_CANNOT_TELL;
                 return -EBADMSG;
@@ -221,28 +214,19 @@ static int verify(const RecordPolicy *policy, const char *text, size_t n, Verifi
         r = envelope_parse(text, n, &envelope, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
-        return check_envelope(policy, &envelope, v, refusal);
+        return check_envelope(policy, &envelope, NULL, v, refusal);
 }
 
-/* A bundle is an envelope, and its proof in other words, which stands back where another one was given. */
+/* A bundle is an envelope, and its proof in other words. */
 static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n, Verification *v, Refusal *refusal) {
         _cleanup_(bundle_done) Bundle bundle = {};
-        RecordPolicy with_proof = *policy;
         const char *wrong;
         int r;
 
         r = bundle_parse(text, n, &bundle, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
-        if (bundle.proof.n > 0) {
-                with_proof.leaf = bundle.body.text;
-                with_proof.n_leaf = bundle.body.n;
-        }
-        if (bundle.proof.n > 0 && !policy->proof) {
-                with_proof.proof = bundle.proof.text;
-                with_proof.n_proof = bundle.proof.n;
-        }
-        return verify(&with_proof, bundle.envelope.text, bundle.envelope.n, v, refusal);
+        return check_envelope(policy, &bundle.envelope, &bundle, v, refusal);
 }
 
 static bool is_bundle(const char *text, size_t n) {
@@ -282,7 +266,7 @@ int verify_envelope(const RecordPolicy *policy, Envelope *envelope, Verification
         _cleanup_(verification_done) Verification v = { .trust = RECORD_REFUSED };
         Refusal refusal = {};
 
-        return conclude(check_envelope(policy, envelope, &v, &refusal), &refusal, &v, ret);
+        return conclude(check_envelope(policy, envelope, NULL, &v, &refusal), &refusal, &v, ret);
 }
 
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust,
