@@ -26,7 +26,7 @@ static int grow(char **text, size_t *room, size_t max) {
 }
 
 /* What a file says of its size is not asked: it may grow, and a pipe has none. */
-static int take(int fd, size_t max, char **ret, size_t *ret_n) {
+int whole_file_take(int fd, size_t max, char **ret, size_t *ret_n) {
         _cleanup_free_ char *text = NULL;
         size_t n = 0, room = 0;
 
@@ -59,13 +59,13 @@ int whole_file_read(int dir, const char *path, size_t max, char **ret, size_t *r
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return -EBADMSG;
-        return st.st_size > 0 && (size_t) st.st_size > max ? -EFBIG : take(fd, max, ret, ret_n);
+        return st.st_size > 0 && (size_t) st.st_size > max ? -EFBIG : whole_file_take(fd, max, ret, ret_n);
 }
 
 int whole_file_drain(const char *path, size_t max, char **ret, size_t *ret_n) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-        return fd < 0 ? -errno : take(fd, max, ret, ret_n);
+        return fd < 0 ? -errno : whole_file_take(fd, max, ret, ret_n);
 }
 
 static int write_all(int fd, const char *bytes, size_t n) {

@@ -17,6 +17,9 @@
  */
 int whole_file_read(int dir, const char *path, size_t max, char **ret, size_t *ret_n);
 
+/* The same of FD from where it stands, whatever it is. */
+int whole_file_take(int fd, size_t max, char **ret, size_t *ret_n);
+
 /*
  * The same of whatever somebody names, from the process's own folder: of a pipe, which is waited for, all that comes through it up to its end.
  * -EISDIR: it is a folder.

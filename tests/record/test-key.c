@@ -153,8 +153,10 @@ static void test_a_key_of_either_algorithm_signs_what_it_verifies(void **state) 
 static void test_a_public_key_has_one_form(void **state) {
         static const char *const bad[] = {
                 "", "-----BEGIN PUBLIC KEY-----\n",
-                /* compressed; P-384; the private half */
+                /* compressed; hybrid, of which OpenSSL makes a key, too; P-384; the private half */
                 "-----BEGIN PUBLIC KEY-----\nMDkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDIgADYP7UuiVanTHJYet0xjVtaMBJuJI7\nYfps5mliLmDyn7Y=\n-----END PUBLIC KEY-----\n",
+                "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAHYP7UuiVanTHJYet0xjVtaMBJuJI7\n"
+                "Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\n-----END PUBLIC KEY-----\n",
                 "-----BEGIN PUBLIC KEY-----\n"
                 "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEe1bxd6JYSuJu6E+s+t5Ai/TyAtYmntNK\n"
                 "yEMeDV9ClOe/WW3FLN83TK4pvpBLr549Sa2+cu7JBxT8GNmPqcO1hS+EtdO5wh1I\n"

@@ -18,42 +18,12 @@
 
 #define KEY_FILE_MAX 16384
 
-static void bio_freep(BIO **bio) {
-        (void) BIO_free(*bio);
-}
-
-#define _cleanup_bio_ _cleanup_(bio_freep)
-
-static int read_small(int fd, char *text, size_t *ret_n) {
-        size_t n = 0;
-
-        for (;;) {
-                ssize_t k = read(fd, text + n, KEY_FILE_MAX - n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
-                if (n == KEY_FILE_MAX)
-                        return -EBADMSG;
-        }
-        *ret_n = n;
-        return 0;
-}
-
 int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = -EBADF;
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (is_secret ? O_NOFOLLOW : 0));
         struct stat st;
-        char *text;
         int r;
 
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (is_secret ? O_NOFOLLOW : 0));
-        if (fd < 0)
-                return -errno;
-        if (fstat(fd, &st) < 0)
+        if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
         if (!S_ISREG(st.st_mode))
                 return -EBADMSG;
@@ -63,18 +33,8 @@ int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
         /* Its owner can write it whatever its mode says, and so choose who we are. */
         if (is_secret && st.st_uid != 0 && st.st_uid != geteuid())
                 return -EPERM;
-
-        text = malloc(KEY_FILE_MAX);
-        if (!text)
-                return -ENOMEM;
-        r = read_small(fd, text, ret_n);
-        if (r < 0) {
-                OPENSSL_cleanse(text, KEY_FILE_MAX);
-                free(text);
-                return r;
-        }
-        *ret = text;
-        return 0;
+        r = whole_file_take(fd, KEY_FILE_MAX, ret, ret_n);
+        return r == -EFBIG ? -EBADMSG : r;
 }
 
 /* A key with a pass phrase must not make a daemon ask its terminal. */
@@ -103,33 +63,19 @@ static int load_private(const char *path, RecordKey **ret) {
         return key_new(pkey, ret);
 }
 
-/* -EBADMSG: it is none, but may be a private one, of which nothing may stay in memory. */
-static int load_public(const char *path, RecordKey **ret, bool *ret_is_private) {
-        static const char mark[] = "PRIVATE KEY-----";
+static int from_public_pem(const char *pem, size_t n, RecordKey **ret) {
         PublicKey public;
-        char *text = NULL;
-        size_t n = 0;
         int r;
 
-        r = key_file_read(path, false, &text, &n);
-        if (r < 0)
-                return r;
-        r = public_key_from_pem(&public, text, n);
-        *ret_is_private = memmem(text, n, mark, sizeof(mark) - 1);
-        OPENSSL_cleanse(text, n);
-        free(text);
+        r = public_key_from_pem(&public, pem, n);
         return r < 0 ? r : key_from_public(&public, ret);
 }
 
 int record_key_from_public_pem(const char *pem, RecordKey **ret) {
-        PublicKey public;
-        int r;
-
         assert(pem);
         assert(ret);
 
-        r = public_key_from_pem(&public, pem, strlen(pem));
-        return r < 0 ? r : key_from_public(&public, ret);
+        return from_public_pem(pem, strlen(pem), ret);
 }
 
 static bool is_token(const char *source) {
@@ -144,7 +90,10 @@ int record_key_load(const char *source, RecordKey **ret) {
 }
 
 int record_key_load_public(const char *source, RecordKey **ret) {
-        bool is_private = false;
+        static const char mark[] = "PRIVATE KEY-----";
+        bool is_private;
+        char *text;
+        size_t n;
         int r;
 
         assert(source);
@@ -152,8 +101,14 @@ int record_key_load_public(const char *source, RecordKey **ret) {
 
         if (is_token(source))
                 return key_from_token(source, false, ret);
-        r = load_public(source, ret, &is_private);
-        return r == -EBADMSG && is_private ? load_private(source, ret) : r;
+        r = key_file_read(source, false, &text, &n);
+        if (r < 0)
+                return r;
+        is_private = memmem(text, n, mark, sizeof(mark) - 1);
+        r = is_private ? 0 : from_public_pem(text, n, ret);
+        OPENSSL_cleanse(text, n); /* it may have been a private one, of which nothing may stay in memory */
+        free(text);
+        return is_private ? load_private(source, ret) : r;
 }
 
 const char *record_key_strerror(const char *source, int error) {

@@ -13,13 +13,15 @@
 
 /*
  * What is known of an algorithm. Its SPKI is a fixed beginning and the key; SSH puts another beginning before the same bytes. So a
- * key has one SPKI: no curve by its parameters, no compressed point.
+ * key has one SPKI: no curve by its parameters, no point that is compressed or of the hybrid form, of which OpenSSL would make the same
+ * key: by two names it could count as two roots.
  */
 typedef struct Algorithm {
         const char *word, *details;
         const char *digest; /* of the message before it is signed; NULL: the algorithm's own affair */
         size_t n_key, n_spki_head, n_ssh_head;
         const char *spki_head, *ssh_head;
+        uint8_t form; /* what the key begins with: a point that is told by both coordinates; 0: anything */
 } Algorithm;
 
 #define BYTES(literal) sizeof(literal) - 1
@@ -32,7 +34,7 @@ typedef struct Algorithm {
 
 static const Algorithm algorithms[_RECORD_ALGORITHM_MAX] = {
         [RECORD_ED25519] = { "ed25519", "PKIX_ED25519", NULL, KEY_ED25519_BYTES, BYTES(ED25519_SPKI), BYTES(ED25519_SSH), ED25519_SPKI, ED25519_SSH },
-        [RECORD_ECDSA_P256] = { "ecdsa-p256", "PKIX_ECDSA_P256_SHA_256", "SHA256", 65, BYTES(P256_SPKI), BYTES(P256_SSH), P256_SPKI, P256_SSH },
+        [RECORD_ECDSA_P256] = { "ecdsa-p256", "PKIX_ECDSA_P256_SHA_256", "SHA256", 65, BYTES(P256_SPKI), BYTES(P256_SSH), P256_SPKI, P256_SSH, POINT_CONVERSION_UNCOMPRESSED },
 };
 
 struct RecordKey {
@@ -42,15 +44,10 @@ struct RecordKey {
         EVP_MD_CTX *signing; /* as PublicKey.verifying; NULL: the token signs */
 };
 
-static void bio_freep(BIO **bio) {
-        (void) BIO_free(*bio);
-}
-
 static void md_ctx_freep(EVP_MD_CTX **ctx) {
         EVP_MD_CTX_free(*ctx);
 }
 
-#define _cleanup_bio_    _cleanup_(bio_freep)
 #define _cleanup_md_ctx_ _cleanup_(md_ctx_freep)
 
 const char *record_algorithm_to_string(RecordAlgorithm algorithm) {
@@ -68,7 +65,8 @@ RecordAlgorithm record_algorithm_from_string(const char *word) {
 
 static RecordAlgorithm algorithm_of(const uint8_t *spki, size_t n) {
         for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++)
-                if (n == algorithms[i].n_spki_head + algorithms[i].n_key && memcmp(spki, algorithms[i].spki_head, algorithms[i].n_spki_head) == 0)
+                if (n == algorithms[i].n_spki_head + algorithms[i].n_key && memcmp(spki, algorithms[i].spki_head, algorithms[i].n_spki_head) == 0 &&
+                    (algorithms[i].form == 0 || spki[algorithms[i].n_spki_head] == algorithms[i].form))
                         return i;
         return _RECORD_ALGORITHM_INVALID;
 }
@@ -142,13 +140,14 @@ int public_key_from_spki(PublicKey *key, const uint8_t *spki, size_t n) {
         const uint8_t *end = spki;
         EVP_PKEY *pkey;
 
-        if (algorithm == RECORD_ED25519) {
-                pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, spki + n - KEY_ED25519_BYTES, KEY_ED25519_BYTES);
-                return pkey ? take(key, pkey, spki, n) : -ENOMEM;
-        }
-        pkey = algorithm < 0 ? NULL : d2i_PUBKEY(NULL, &end, (long) n);
+        if (algorithm < 0)
+                return -EBADMSG;
+        pkey = algorithm == RECORD_ED25519 ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, spki + n - KEY_ED25519_BYTES, KEY_ED25519_BYTES) :
+                                             d2i_PUBKEY(NULL, &end, (long) n);
         ERR_clear_error();
-        return pkey ? public_key_init(key, pkey) : -EBADMSG;
+        if (!pkey)
+                return algorithm == RECORD_ED25519 ? -ENOMEM : -EBADMSG;
+        return take(key, pkey, spki, n);
 }
 
 int public_key_from_raw(PublicKey *key, RecordAlgorithm algorithm, const uint8_t *raw, size_t n) {

@@ -9,6 +9,7 @@
  * non-empty ID.
  */
 
+#include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,12 @@ typedef struct PublicKey {
  */
 int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n);
 const PublicKey *key_public(const RecordKey *key);
+
+static inline void bio_freep(BIO **bio) {
+        (void) BIO_free(*bio);
+}
+
+#define _cleanup_bio_ _cleanup_(bio_freep)
 
 /* Takes over PKEY also on failure. -EBADMSG: of another algorithm, or an SPKI in another form than the usual one. */
 int public_key_init(PublicKey *key, EVP_PKEY *pkey);
