@@ -148,7 +148,7 @@ static int load_key(const Settings *settings, RecordKey **ret, NoteKey *ret_key)
                 tell(LOG_ERR, "Failed to load the key %s: %s", path, strerror(-r));
                 return r;
         }
-        r = witness_key_init(ret_key, name, key);
+        r = note_key_own(ret_key, name, NOTE_WITNESS, key);
         if (r < 0) {
                 tell(LOG_ERR, "No witness can be called '%s' with the key %s, which must be Ed25519", name, path);
                 return r;

@@ -74,15 +74,7 @@ static int take_line(const Submission *submission, const Answer *answer, const N
                 r = note->n == submission->note.n ? note_verify(note, key, ret_usec) : -EBADMSG;
         if (r <= 0)
                 return r;
-        for (size_t i = 0; i < note->n_signatures; i++) {
-                const NoteSignature *signature = &note->signatures[i];
-
-                if (strcmp(signature->name, key->name) != 0 || memcmp(signature->id, key->id, NOTE_ID_BYTES) != 0)
-                        continue;
-                printer_raw(line, signature->line, signature->n_line);
-                printer_text(line, "\n");
-                break;
-        }
+        note_print_line(line, note, key);
         return 1;
 }
 

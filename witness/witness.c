@@ -33,14 +33,6 @@ int witness_answer_to_level(WitnessAnswer answer) {
         return answers[answer].level;
 }
 
-int witness_key_init(NoteKey *key, const char *name, const RecordKey *signer) {
-        const PublicKey *public = key_public(signer);
-
-        if (public->algorithm != RECORD_ED25519)
-                return -EINVAL;
-        return note_key_init(key, name, NOTE_WITNESS, public->spki + public->n_spki - NOTE_PUBLIC_BYTES);
-}
-
 /* ---- what is asked ---- */
 
 /* Any key of the log will do, and a line of a known key that does not fit is no signature. */

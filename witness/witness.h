@@ -74,6 +74,3 @@ unsigned witness_answer_to_status(WitnessAnswer answer); /* of HTTP */
  * not hold may be anyone's, since the checkpoint is not secret; strangers' mistakes are not told, they could fill a journal.
  */
 int witness_answer_to_level(WitnessAnswer answer);
-
-/* The vkey of a name and an Ed25519 key. -EINVAL */
-int witness_key_init(NoteKey *key, const char *name, const RecordKey *signer);

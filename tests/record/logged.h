@@ -4,7 +4,7 @@
 /* A log with one of the test's records in it, as others would show it. */
 
 #include "daemon/record/keys/proof.h"
-#include "daemon/record/keys/quorum.h"
+#include "daemon/record/keys/keyring.h"
 #include "tests/record/note-key.h"
 #include "tests/record/payload.h"
 #include "tests/record/plain-tree.h"

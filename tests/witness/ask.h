@@ -59,7 +59,7 @@ static inline void ask_init(Ask *ask) {
         memcpy(&ask->hash.begin, digest, sizeof(ask->hash.begin));
         ask->settings = (Settings) { .n_logs = 1, .logs = &ask->known, .n_hashes = 1, .hashes = &ask->hash };
         ask->witness = (Witness) { .signer = ask->signer, .settings = &ask->settings };
-        if (witness_key_init(&ask->witness.key, "fleet.example/witness/w1", ask->signer) < 0 ||
+        if (note_key_own(&ask->witness.key, "fleet.example/witness/w1", NOTE_WITNESS, ask->signer) < 0 ||
             book_open(ask->place.folder, NULL, false, &ask->witness.book, &wrong) < 0)
                 abort();
 }

@@ -16,28 +16,19 @@ RecordKeyring *keyring_new(void) {
         return keyring;
 }
 
-/* The list with room for one more; it doubles. */
-static void *list_grow(void *list, size_t n, size_t size) {
-        return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * size);
-}
-
 static bool is_bound(const KeyringKey *entry) {
         return entry->producer[0] || entry->origin[0];
 }
 
 int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry) {
         const KeyringKey *there = keyring_find(keyring, entry->key.id);
-        bool is_full = keyring->n_keys >= KEYRING_KEYS_MAX;
-        KeyringKey *keys;
 
-        keys = there || is_full ? NULL : list_grow(keyring->keys, keyring->n_keys, sizeof(KeyringKey));
-        if (!keys) {
-                public_key_done(&entry->key);
-                return there ? is_bound(there) || is_bound(entry) ? -EBADMSG : 0 : is_full ? -E2BIG : -ENOMEM;
+        if (!there && keyring->n_keys < KEYRING_KEYS_MAX) {
+                keyring->keys[keyring->n_keys++] = *entry;
+                return 0;
         }
-        keys[keyring->n_keys++] = *entry;
-        keyring->keys = keys;
-        return 0;
+        public_key_done(&entry->key);
+        return !there ? -E2BIG : is_bound(there) || is_bound(entry) ? -EBADMSG : 0;
 }
 
 int keyring_add_root(RecordKeyring *keyring, PublicKey *root) {
@@ -54,19 +45,13 @@ int keyring_add_root(RecordKeyring *keyring, PublicKey *root) {
 }
 
 int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log) {
-        KeyringLog *logs;
-
         if (keyring->n_logs >= KEYRING_LOGS_MAX)
                 return -E2BIG;
         for (size_t i = 0; i < keyring->n_logs; i++)
                 if (strcmp(keyring->logs[i].key.name, log->key.name) == 0 ||
                     memcmp(keyring->logs[i].key.public, log->key.public, NOTE_PUBLIC_BYTES) == 0)
                         return -EBADMSG;
-        logs = list_grow(keyring->logs, keyring->n_logs, sizeof(KeyringLog));
-        if (!logs)
-                return -ENOMEM;
-        logs[keyring->n_logs++] = *log;
-        keyring->logs = logs;
+        keyring->logs[keyring->n_logs++] = *log;
         return 0;
 }
 
@@ -125,6 +110,15 @@ int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold) {
         return 0;
 }
 
+bool quorum_is_met(const Quorum *quorum, uint32_t witnesses) {
+        uint64_t met = witnesses;
+
+        for (size_t i = 0; i < quorum->n_groups; i++)
+                if ((unsigned) __builtin_popcountll(met & quorum->groups[i].members) >= quorum->groups[i].threshold)
+                        met |= UINT64_C(1) << (CHECKPOINT_WITNESSES_MAX + i);
+        return (met & quorum->wanted) == quorum->wanted;
+}
+
 int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         int r;
@@ -168,8 +162,6 @@ RecordKeyring *record_keyring_free(RecordKeyring *keyring) {
                 public_key_done(&keyring->keys[i].key);
         for (size_t i = 0; i < keyring->n_roots; i++)
                 public_key_done(&keyring->roots[i]);
-        free(keyring->keys);
-        free(keyring->logs);
         free(keyring);
         return NULL;
 }

@@ -27,9 +27,8 @@
  * A key counts up to an index of its log, never by time; without UNTIL it still does.
  */
 
-#include "daemon/record/keys/key.h"
-#include "daemon/record/keys/quorum.h"
-#include "daemon/record/record.h"
+#include "daemon/record/keys/checkpoint.h"
+#include "daemon/record/keys/envelope.h"
 
 #define KEYRING_FILE_MAX     (1u << 20)
 #define KEYRING_KEYS_MAX     1024
@@ -37,6 +36,7 @@
 #define KEYRING_ROOTS_MAX    32
 #define KEYRING_PRODUCER_MAX 256
 #define KEYRING_URL_MAX      512
+#define QUORUM_GROUPS_MAX    32
 
 typedef struct KeyringKey {
         PublicKey key;
@@ -56,13 +56,29 @@ typedef struct KeyringWitness {
         char url[KEYRING_URL_MAX]; /* where logs ask it; "": not told */
 } KeyringWitness;
 
+/* So many of the members, each a witness or a group that was named before. */
+typedef struct QuorumGroup {
+        char name[NOTE_NAME_MAX];
+        unsigned threshold;
+        uint64_t members; /* bit i: witness i; bit CHECKPOINT_WITNESSES_MAX + j: group j, which stands before this one */
+} QuorumGroup;
+
+typedef struct Quorum {
+        size_t n_groups;
+        QuorumGroup groups[QUORUM_GROUPS_MAX];
+        uint64_t wanted; /* the bit of one witness or group; 0: none */
+} Quorum;
+
+/* Whether those who have seen a checkpoint are enough. WITNESSES: bit i is set where witness i has signed. */
+bool quorum_is_met(const Quorum *quorum, uint32_t witnesses);
+
 struct RecordKeyring {
         uint64_t version;      /* 0: roots have not signed it */
         uint64_t expires_usec; /* UINT64_MAX: never */
         size_t n_keys;
-        KeyringKey *keys; /* each once */
+        KeyringKey keys[KEYRING_KEYS_MAX]; /* each once */
         size_t n_logs;
-        KeyringLog *logs; /* each origin once */
+        KeyringLog logs[KEYRING_LOGS_MAX]; /* each origin once */
         size_t n_witnesses;
         KeyringWitness witnesses[CHECKPOINT_WITNESSES_MAX];
         Quorum quorum;
@@ -81,7 +97,7 @@ bool keyring_policy(const RecordKeyring *keyring, const char *origin, Checkpoint
 
 RecordKeyring *keyring_new(void);
 /*
- * Adds and takes over ENTRY's key, also on failure: 0, also where the same key is there already and both are bound to nothing; -E2BIG, -ENOMEM.
+ * Adds and takes over ENTRY's key, also on failure: 0, also where the same key is there already and both are bound to nothing; -E2BIG.
  * -EBADMSG: it is there bound otherwise; of roots, logs and witnesses, where a name or a key is there at all, or where there is no room.
  */
 int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry);

@@ -3,7 +3,6 @@
 
 /* Leaf: what of a record is in the log's tree, made again from the record itself. */
 
-#include "daemon/record/keys/envelope.h"
 #include "daemon/record/keys/keyring.h"
 
 typedef struct Leaf {

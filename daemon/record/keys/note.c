@@ -57,6 +57,12 @@ int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_
         return 0;
 }
 
+int note_key_own(NoteKey *key, const char *name, NoteKeyType type, const RecordKey *signer) {
+        const PublicKey *public = key_public(signer);
+
+        return public->algorithm == RECORD_ED25519 ? note_key_init(key, name, type, public->spki + public->n_spki - NOTE_PUBLIC_BYTES) : -EINVAL;
+}
+
 static void id_to_hex(const uint8_t id[static NOTE_ID_BYTES], char hex[static 2 * NOTE_ID_BYTES + 1]) {
         for (size_t i = 0; i < NOTE_ID_BYTES; i++)
                 (void) snprintf(hex + 2 * i, 3, "%02x", id[i]);
@@ -258,6 +264,19 @@ static int verify_signature(const Note *note, const NoteKey *key, const NoteSign
         return 1;
 }
 
+static bool is_of(const NoteSignature *signature, const NoteKey *key) {
+        return strcmp(signature->name, key->name) == 0 && memcmp(signature->id, key->id, NOTE_ID_BYTES) == 0;
+}
+
+void note_print_line(Printer *printer, const Note *note, const NoteKey *key) {
+        for (size_t i = 0; i < note->n_signatures; i++)
+                if (is_of(&note->signatures[i], key)) {
+                        printer_raw(printer, note->signatures[i].line, note->signatures[i].n_line);
+                        printer_text(printer, "\n");
+                        return;
+                }
+}
+
 /* The first line of a key counts, and later ones must fit as well. */
 int note_verify(const Note *note, const NoteKey *key, uint64_t *ret_usec) {
         bool found = false;
@@ -267,7 +286,7 @@ int note_verify(const Note *note, const NoteKey *key, uint64_t *ret_usec) {
                 uint64_t usec;
                 int r;
 
-                if (strcmp(signature->name, key->name) != 0 || memcmp(signature->id, key->id, NOTE_ID_BYTES) != 0)
+                if (!is_of(signature, key))
                         continue;
                 r = verify_signature(note, key, signature, &usec);
                 if (r < 0)
@@ -280,14 +299,11 @@ int note_verify(const Note *note, const NoteKey *key, uint64_t *ret_usec) {
 }
 
 int record_key_vkey(const RecordKey *key, const char *origin, char **ret) {
-        const PublicKey *public = key_public(key);
         _cleanup_printer_ Printer text = {};
         NoteKey note;
         int r;
 
-        if (public->algorithm != RECORD_ED25519)
-                return -EINVAL;
-        r = note_key_init(&note, origin, NOTE_LOG, public->spki + public->n_spki - NOTE_PUBLIC_BYTES);
+        r = note_key_own(&note, origin, NOTE_LOG, key);
         if (r < 0)
                 return r;
         note_key_print(&text, &note);

@@ -44,6 +44,8 @@ bool note_name_is_valid(const char *name);
 
 /* -EINVAL: an empty or too long name, or one with white space, control characters or '+'; or no vkey of a type above with its own ID. */
 int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_t public[static NOTE_PUBLIC_BYTES]);
+/* The public half of SIGNER. -EINVAL, too: it is no Ed25519 key. */
+int note_key_own(NoteKey *key, const char *name, NoteKeyType type, const RecordKey *signer);
 int note_key_parse(NoteKey *key, const char *vkey);
 /* Whether VKEY is well-formed, and of a type that is not above: one of a later standard, such as ML-DSA-44. */
 bool note_vkey_is_other(const char *vkey);
@@ -76,6 +78,9 @@ typedef struct Note {
 
 /* Borrows DATA. -EBADMSG: no note. */
 int note_parse(const char *data, size_t n, Note *ret);
+
+/* The first line of KEY as it stands, with its end, where there is one. */
+void note_print_line(Printer *printer, const Note *note, const NoteKey *key);
 
 /*
  * Whether KEY has signed: 1, and for a witness *ret_usec when (0 for a log); 0: there is no line of it, which says nothing;

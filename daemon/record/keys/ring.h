@@ -7,7 +7,6 @@
  * A keyring that roots vouch for: an envelope with one signature for each of them. Its payload is the keyring's text.
  */
 
-#include "daemon/record/keys/envelope.h"
 #include "daemon/record/keys/keyring.h"
 
 #define RING_PAYLOAD_TYPE   "application/vnd.assay.keyring"

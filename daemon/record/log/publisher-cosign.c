@@ -14,20 +14,6 @@ static int wrong(const char **ret_wrong, int error, const char *sentence) {
         return error;
 }
 
-static const NoteSignature *find_signature(const Note *note, const NoteKey *key) {
-        for (size_t i = 0; i < note->n_signatures; i++)
-                if (strcmp(note->signatures[i].name, key->name) == 0 && memcmp(note->signatures[i].id, key->id, NOTE_ID_BYTES) == 0)
-                        return &note->signatures[i];
-        return NULL;
-}
-
-static void print_signature(Printer *printer, const Note *note, const NoteKey *key) {
-        const NoteSignature *signature = find_signature(note, key);
-
-        printer_raw(printer, signature->line, signature->n_line);
-        printer_text(printer, "\n");
-}
-
 /* The newer of what is kept and what is brought. 1: something was brought. */
 static int merge_witness(Printer *merged, const Note *kept, const Note *brought, const NoteKey *witness, unsigned *n_witnesses,
                          const char **ret_wrong) {
@@ -42,7 +28,7 @@ static int merge_witness(Printer *merged, const Note *kept, const Note *brought,
                 return is_brought == -EBADMSG ? wrong(ret_wrong, is_brought, "the signature of a witness does not fit") : is_brought;
         if (!has && !is_brought)
                 return 0;
-        print_signature(merged, has && before >= now ? kept : brought, witness);
+        note_print_line(merged, has && before >= now ? kept : brought, witness);
         *n_witnesses += 1;
         return is_brought;
 }
@@ -54,7 +40,7 @@ static int merge(const Publisher *publisher, Store *store, uint64_t size, const 
 
         printer_raw(&merged, kept->text, kept->n);
         printer_text(&merged, "\n");
-        print_signature(&merged, kept, &publisher->policy.log);
+        note_print_line(&merged, kept, &publisher->policy.log);
         for (size_t i = 0; i < publisher->policy.n_witnesses; i++) {
                 int r = merge_witness(&merged, kept, brought, &publisher->policy.witnesses[i], &n_witnesses, ret_wrong);
 
@@ -101,7 +87,7 @@ static int remember(const Publisher *publisher, const Note *note) {
                 return -ENOENT;
         printer_raw(&anchor, note->text, note->n);
         printer_text(&anchor, "\n");
-        print_signature(&anchor, note, &publisher->policy.log);
+        note_print_line(&anchor, note, &publisher->policy.log);
         return anchor.error ?: publisher_anchor(publisher, anchor.text, anchor.n);
 }
 

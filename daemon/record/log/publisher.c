@@ -24,13 +24,11 @@ static int wrong(char **ret_wrong, const char *sentence) {
 
 /* One key does not sign two kinds of things: what is a record must never be taken for a checkpoint. */
 static int take_key(Publisher *publisher, const RecordLogOptions *options, char **ret_wrong) {
-        const PublicKey *key = key_public(publisher->key);
-
         if (strcmp(record_key_id(publisher->key), record_key_id(options->key)) == 0)
                 return wrong(ret_wrong, "the log key is the key of the records: make another one");
-        if (key->algorithm != RECORD_ED25519)
+        if (record_key_algorithm(publisher->key) != RECORD_ED25519)
                 return wrong(ret_wrong, "the log key is no Ed25519 key");
-        if (note_key_init(&publisher->policy.log, options->origin, NOTE_LOG, key->spki + key->n_spki - NOTE_PUBLIC_BYTES) < 0)
+        if (note_key_own(&publisher->policy.log, options->origin, NOTE_LOG, publisher->key) < 0)
                 return wrong(ret_wrong, "the origin is no name of a log");
         note_key_print(&publisher->vkey, &publisher->policy.log);
         printer_raw(&publisher->vkey, "", 1);

@@ -37,7 +37,9 @@ int doubt(Refusal *refusal, const char *what, const char *detail) {
 
 /* ---- whether this key may sign this record ---- */
 
-static int check_producer(const KeyringKey *entry, const RecordVerified *verified, Refusal *refusal) {
+static int check_producer(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const KeyringKey *entry = evidence->key;
+
         if (entry->producer[0] && strcmp(entry->producer, verified->producer) != 0)
                 return refuse(refusal, "the key is not that of producer ", verified->producer);
         if (entry->origin[0] && strcmp(entry->origin, verified->origin) != 0)
@@ -45,7 +47,8 @@ static int check_producer(const KeyringKey *entry, const RecordVerified *verifie
         return 0;
 }
 
-static int check_index(const RecordPolicy *policy, const KeyringKey *entry, const RecordVerified *verified, Refusal *refusal) {
+static int check_index(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const KeyringKey *entry = evidence->key;
         const KeyringLog *log = keyring_find_log(policy->keyring, verified->origin);
         uint64_t index = verified->entry.index;
         char number[32];
@@ -57,6 +60,22 @@ static int check_index(const RecordPolicy *policy, const KeyringKey *entry, cons
                 return refuse(refusal, "the key was revoked before index ", number);
         if (log && index < log->min_index && !policy->takes_old)
                 return refuse(refusal, "the keyring takes nothing so old from this log: index ", number);
+        return 0;
+}
+
+/* A sign of life is of the key that signed it, and of no other. */
+static int check_signer(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const json_t *subject = json_array_get(json_object_get(evidence->statement, "subject"), 0);
+        const PublicKey *key = &evidence->key->key;
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+
+        if (strcmp(verified->entry.type, RECORD_TYPE_HEARTBEAT) != 0)
+                return 0;
+        if (digest_sha256(key->spki, key->n_spki, digest) < 0)
+                return -ENOMEM;
+        if (strcmp(text_of(json_object_get(subject, "digest"), "sha256"), digest_to_hex(digest, hex)) != 0)
+                return refuse(refusal, "the subject is not the key that signed", "");
         return 0;
 }
 
@@ -79,8 +98,8 @@ static bool is_about(const json_t *subject, const char *wanted) {
         return has_serial(subject, wanted);
 }
 
-static int check_subject(const RecordPolicy *policy, const json_t *statement, Refusal *refusal) {
-        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+static int check_subject(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const json_t *subject = json_array_get(json_object_get(evidence->statement, "subject"), 0);
 
         if (policy->subject && !is_about(subject, policy->subject))
                 return refuse(refusal, "it is about another subject: ", text_of(subject, "uri"));
@@ -98,7 +117,8 @@ static bool is_same_challenge(const char *a, const char *b) {
         return n[0] == n[1] && memcmp(bytes[0], bytes[1], n[0]) == 0;
 }
 
-static int check_challenge(const RecordPolicy *policy, const json_t *predicate, Refusal *refusal) {
+static int check_challenge(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const json_t *predicate = json_object_get(evidence->statement, "predicate");
         const char *challenge = text_of(json_object_get(predicate, "run"), "challenge");
 
         if (!policy->challenge)
@@ -110,7 +130,8 @@ static int check_challenge(const RecordPolicy *policy, const json_t *predicate, 
         return 0;
 }
 
-static int check_plan(const RecordPolicy *policy, const json_t *predicate, Refusal *refusal) {
+static int check_plan(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const json_t *predicate = json_object_get(evidence->statement, "predicate");
         const json_t *plan = json_array_get(json_object_get(predicate, "configuration"), 0);
 
         if (policy->plan && strcmp(policy->plan, text_of(plan, "name")) != 0 &&
@@ -134,7 +155,7 @@ static uint64_t now_usec(const RecordPolicy *policy) {
  * A station's clock is not believed where a witness's is known: a record is at least as old as when it was witnessed. And a failure does not
  * age: it would become `cannot tell`, which some hooks let pass.
  */
-static int check_age(const RecordPolicy *policy, const RecordVerified *verified, Refusal *refusal) {
+static int check_age(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
         uint64_t made = verified->entry.finished_usec, now = now_usec(policy);
         bool is_witnessed = verified->witnessed_usec > 0 && verified->witnessed_usec < made;
 
@@ -150,7 +171,7 @@ static int check_age(const RecordPolicy *policy, const RecordVerified *verified,
 }
 
 /* A record is accepted once: what its producer signed later is known. */
-static int check_replay(const RecordPolicy *policy, const RecordVerified *verified, Refusal *refusal) {
+static int check_replay(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
         uint64_t newest;
         int r;
 
@@ -164,26 +185,18 @@ static int check_replay(const RecordPolicy *policy, const RecordVerified *verifi
         return r == -EBADMSG ? doubt(refusal, "what was kept of earlier records is damaged", "") : r;
 }
 
-int policy_check(const RecordPolicy *policy, const Evidence *evidence, const json_t *statement, RecordVerified *verified, Refusal *refusal) {
-        const json_t *predicate = json_object_get(statement, "predicate");
-        int r;
+static int check_expiry(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        return now_usec(policy) >= policy->keyring->expires_usec ? doubt(refusal, "the keyring has expired", "") : 0;
+}
 
-        r = check_producer(evidence->key, verified, refusal);
-        if (r == 0)
-                r = check_index(policy, evidence->key, verified, refusal);
-        if (r == 0)
-                r = check_subject(policy, statement, refusal);
-        if (r == 0)
-                r = check_challenge(policy, predicate, refusal);
-        if (r == 0)
-                r = check_plan(policy, predicate, refusal);
-        if (r == 0)
-                r = check_replay(policy, verified, refusal);
-        if (r == 0)
-                r = policy_check_proof(policy, evidence, verified, refusal);
-        if (r == 0)
-                r = check_age(policy, verified, refusal);
-        if (r == 0 && now_usec(policy) >= policy->keyring->expires_usec)
-                r = doubt(refusal, "the keyring has expired", "");
+int policy_check(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        static int (*const checks[])(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) = {
+                check_signer, check_producer, check_index,        check_subject, check_challenge,
+                check_plan,   check_replay,   policy_check_proof, check_age,     check_expiry,
+        };
+        int r = 0;
+
+        for (size_t i = 0; i < ELEMENTS(checks) && r == 0; i++)
+                r = checks[i](policy, evidence, verified, refusal);
         return r;
 }

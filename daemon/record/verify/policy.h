@@ -24,15 +24,16 @@ int refuse(Refusal *refusal, const char *what, const char *detail);
 /* 0: go on, there may be worse. The first doubt is the one that is told. */
 int doubt(Refusal *refusal, const char *what, const char *detail);
 
-/* The record as far as it is known: its envelope, the key that signed it, and the bundle in which it came. */
+/* The record as far as it is known: its envelope, the key that signed it, the bundle in which it came, and its statement, in the shape of its type. */
 typedef struct Evidence {
         const Envelope *envelope;
         const KeyringKey *key;
         const Bundle *bundle; /* NULL: in none */
+        const json_t *statement;
 } Evidence;
 
-/* STATEMENT has the shape that its type asks for, and VERIFIED says what readers select by; who has seen it is added there. */
-int policy_check(const RecordPolicy *policy, const Evidence *evidence, const json_t *statement, RecordVerified *verified, Refusal *refusal);
+/* VERIFIED says what readers select by; who has seen it is added there. */
+int policy_check(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal);
 
 /* policy-proof.c: that it is in its log, seen by enough witnesses, and the log is the one that was seen before. */
 int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal);

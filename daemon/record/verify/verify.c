@@ -108,26 +108,10 @@ int verify_read_entry(const json_t *statement, RecordVerified *ret) {
         return take_entry(json_object_get(statement, "predicate"), text_of(statement, "predicateType"), ret, &refusal);
 }
 
-/* A sign of life is of the key that signed it, and of no other. */
-static int check_signer(const PublicKey *key, const char *type, const json_t *subject, Refusal *refusal) {
-        uint8_t digest[DIGEST_BYTES];
-        char hex[DIGEST_HEX];
-
-        if (strcmp(type, RECORD_TYPE_HEARTBEAT) != 0)
-                return 0;
-        if (digest_sha256(key->spki, key->n_spki, digest) < 0)
-                return -ENOMEM;
-        if (strcmp(text_of(json_object_get(subject, "digest"), "sha256"), digest_to_hex(digest, hex)) != 0)
-                return refuse(refusal, "the subject is not the key that signed", "");
-        return 0;
-}
-
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with itself? */
-static int check_payload(const RecordPolicy *policy, const Evidence *evidence, Verification *v, Refusal *refusal) {
-        const Envelope *envelope = evidence->envelope;
+static int check_payload(const RecordPolicy *policy, const Envelope *envelope, const Bundle *bundle, Verification *v, Refusal *refusal) {
         RecordVerified *verified = &v->verified;
         _cleanup_json_ json_t *statement = NULL;
-        const json_t *predicate, *subject;
         SchemaWrong schema_wrong = {};
         char spelled[STATEMENT_WRONG];
         _cleanup_health_ Health health = {};
@@ -146,19 +130,15 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         type = text_of(statement, "predicateType");
         if (!schema_fits(statement, type, &schema_wrong))
                 return refuse(refusal, "the payload: ", schema_wrong.text);
-        predicate = json_object_get(statement, "predicate");
-        subject = json_array_get(json_object_get(statement, "subject"), 0);
         r = statement_judge(statement, type, &health, &judgement);
         if (r < 0)
                 return r;
         verified->is_older = judgement.wrong[0] && policy->takes_older_rules && health.statement;
         if (judgement.wrong[0] && !verified->is_older)
                 return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
-        r = check_signer(&evidence->key->key, type, subject, refusal);
+        r = take_entry(json_object_get(statement, "predicate"), type, verified, refusal);
         if (r == 0)
-                r = take_entry(predicate, type, verified, refusal);
-        if (r == 0)
-                r = policy_check(policy, evidence, statement, verified, refusal);
+                r = policy_check(policy, &(Evidence) { envelope, v->key, bundle, statement }, verified, refusal);
         if (r == 0)
                 r = verified->is_older ? reason_of_older(&health, judgement.wrong, &verified->reason) : reason_of(statement, type, &health, &verified->reason);
         if (r < 0)
@@ -187,7 +167,7 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, const 
                 return refuse(refusal, wrong, "");
 
         v->trust = RECORD_REFUSED;
-        r = check_payload(policy, &(Evidence) { envelope, v->key, bundle }, v, refusal);
+        r = check_payload(policy, envelope, bundle, v, refusal);
         if (r < 0)
                 return r;
         (void) digest_to_hex(envelope->id, verified->entry.id);
