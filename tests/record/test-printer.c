@@ -43,6 +43,45 @@ static void test_commas_stand_where_they_must(void **state) {
         assert_printed(&p, "{\"a\":\"x{\",\"b\":\"\",\"c\":[1,[],true,\":\",\",\"],\"d\":-0.5}");
 }
 
+static void test_what_holds_nothing_is_taken_back_with_its_key(void **state) {
+        Printer p = {};
+        size_t outer, inner;
+
+        printer_open(&p, '{');
+        outer = printer_member_open(&p, "gone", '[');
+        printer_close_unless_empty(&p, outer, ']');
+        outer = printer_member_open(&p, "kept", '{');
+        inner = printer_member_open(&p, "gone", '{');
+        printer_close_unless_empty(&p, inner, '}');
+        printer_member_bool(&p, "a", 0);
+        inner = printer_member_open(&p, "gone", '[');
+        printer_close_unless_empty(&p, inner, ']');
+        inner = printer_member_open(&p, "brackets", '[');
+        printer_string(&p, "{[");
+        printer_close_unless_empty(&p, inner, ']');
+        printer_close_unless_empty(&p, outer, '}');
+        outer = printer_member_open(&p, "gone", '{');
+        inner = printer_member_open(&p, "gone", '[');
+        printer_close_unless_empty(&p, inner, ']');
+        printer_close_unless_empty(&p, outer, '}');
+        printer_close(&p, '}');
+        assert_printed(&p, "{\"kept\":{\"a\":false,\"brackets\":[\"{[\"]}}");
+}
+
+static void test_formatted_text_has_room_for_itself(void **state) {
+        char text[5000];
+        Printer p = {};
+
+        memset(text, 'x', sizeof(text));
+        printer_format(&p, "%s %zu", "a", (size_t) 7);
+        printer_format(&p, "%.*s", (int) sizeof(text), text);
+        printer_format(&p, "%s", "");
+        assert_int_equal(p.n, 3 + sizeof(text));
+        assert_memory_equal(p.text, "a 7x", 4);
+        assert_memory_equal(p.text + 3, text, sizeof(text));
+        printer_done(&p);
+}
+
 static void test_text_that_is_not_utf8_is_replaced_byte_by_byte(void **state) {
         static const struct {
                 const char *text, *printed;
@@ -188,6 +227,8 @@ static void test_a_locale_with_a_decimal_comma_changes_nothing(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_commas_stand_where_they_must),
+                cmocka_unit_test(test_what_holds_nothing_is_taken_back_with_its_key),
+                cmocka_unit_test(test_formatted_text_has_room_for_itself),
                 cmocka_unit_test(test_text_that_is_not_utf8_is_replaced_byte_by_byte),
                 cmocka_unit_test(test_a_character_is_seen_wherever_it_stands),
                 cmocka_unit_test(test_every_byte_pair_comes_out_as_json),

@@ -5,6 +5,7 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +61,23 @@ void printer_text(Printer *printer, const char *text) {
         printer_raw(printer, text, strlen(text));
 }
 
+void printer_format(Printer *printer, const char *format, ...) {
+        va_list arguments, again;
+        char *to;
+        int n;
+
+        va_start(arguments, format);
+        va_copy(again, arguments);
+        n = vsnprintf(NULL, 0, format, arguments);
+        to = n >= 0 ? printer_reserve(printer, (size_t) n + 1) : NULL; /* the zero is written over */
+        if (to) {
+                (void) vsnprintf(to, (size_t) n + 1, format, again);
+                printer->n += (size_t) n;
+        }
+        va_end(again);
+        va_end(arguments);
+}
+
 void printer_base64(Printer *printer, const void *data, size_t n) {
         char *to = printer_room(printer, BASE64_SIZE(n));
 
@@ -97,6 +115,15 @@ void printer_open(Printer *printer, char bracket) {
 
 void printer_close(Printer *printer, char bracket) {
         printer_raw(printer, &bracket, 1);
+}
+
+void printer_close_unless_empty(Printer *printer, size_t began, char bracket) {
+        char last = printer->n > 0 ? printer->text[printer->n - 1] : 0;
+
+        if (last == '{' || last == '[')
+                printer->n = began;
+        else
+                printer_close(printer, bracket);
 }
 
 void printer_key_of(Printer *printer, const char *key, size_t n) {

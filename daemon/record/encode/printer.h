@@ -46,6 +46,8 @@ void printer_number(Printer *printer, double value);
 /* A JSON number up to 2^53 - 1, a decimal string beyond: readers hold numbers as doubles. */
 void printer_unsigned(Printer *printer, uint64_t value);
 void printer_bool(Printer *printer, int value);
+/* Formatted as text, not as JSON. */
+void printer_format(Printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The text of printer_number() alone: its length, or -ENOMEM. */
 #define NUMBER_TEXT_MAX 32
@@ -69,5 +71,19 @@ static inline void printer_member_unsigned(Printer *printer, const char *key, ui
         printer_key(printer, key);
         printer_unsigned(printer, value);
 }
+static inline void printer_member_bool(Printer *printer, const char *key, int value) {
+        printer_key(printer, key);
+        printer_bool(printer, value);
+}
+/* A key and the bracket that opens its value. Returns where they begin, for who closes what may be empty. */
+static inline size_t printer_member_open(Printer *printer, const char *key, char bracket) {
+        size_t began = printer->n;
+
+        printer_key(printer, key);
+        printer_open(printer, bracket);
+        return began;
+}
+/* Closes what BEGAN there; where nothing stands in it, it is taken back with its key. */
+void printer_close_unless_empty(Printer *printer, size_t began, char bracket);
 void printer_member_base64(Printer *printer, const char *key, const void *data, size_t n);
 void printer_member_digits(Printer *printer, const char *key, uint64_t value); /* as a decimal string */

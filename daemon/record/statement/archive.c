@@ -16,8 +16,7 @@ char *record_archive_name(uint64_t index, char name[static RECORD_ARCHIVE_NAME_M
 void archive_print(Printer *predicate, const Archive *archive) {
         char dropped[REGIONS_TEXT_MAX];
 
-        printer_key(predicate, "range");
-        printer_open(predicate, '{');
+        printer_member_open(predicate, "range", '{');
         printer_member_unsigned(predicate, "first", archive->first);
         printer_member_unsigned(predicate, "end", archive->first + RECORD_ARCHIVE_RECORDS);
         printer_close(predicate, '}');

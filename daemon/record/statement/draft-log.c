@@ -85,8 +85,7 @@ int draft_rotation(const Station *station, const PublicKey *old, const PublicKey
 static void print_history(Printer *tail, const char *name, uint64_t size, const TreeHash *root) {
         char hex[DIGEST_HEX];
 
-        printer_key(tail, name);
-        printer_open(tail, '{');
+        printer_member_open(tail, name, '{');
         printer_member_unsigned(tail, "size", size);
         printer_member(tail, "sha256", digest_to_hex(root->bytes, hex));
         printer_close(tail, '}');
@@ -108,8 +107,7 @@ int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier
         tail = &group->drafts[0].tail;
         printer_member(tail, "cause", doubt->cause);
         printer_member(tail, "note", decision->note);
-        printer_key(tail, "operator");
-        printer_open(tail, '{');
+        printer_member_open(tail, "operator", '{');
         printer_member_unsigned(tail, "uid", decision->uid);
         if (decision->name)
                 printer_member(tail, "name", decision->name);

@@ -9,6 +9,7 @@
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/reading.h"
 #include "daemon/record/statement/statement-read.h"
+#include "daemon/record/statement/statement.h"
 
 static const char *sha256_of(const json_t *descriptor) {
         return json_string_value(json_object_get(json_object_get(descriptor, "digest"), "sha256"));
@@ -259,7 +260,7 @@ static bool are_named(const RecordHealth *chip, const json_t *predicate, const c
 
 static bool is_open(const RecordHealth *chip, const char *name) {
         for (size_t i = 0; i < chip->n_promises; i++)
-                if (strcmp(chip->promises[i].measurement, name) == 0 && chip->promises[i].reached < chip->promises[i].promised)
+                if (strcmp(chip->promises[i].measurement, name) == 0 && promise_is_open(&chip->promises[i]))
                         return true;
         return false;
 }

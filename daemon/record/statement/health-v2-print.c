@@ -75,13 +75,21 @@ static void part_list_add(PartList *list, const char *path) {
 
 /* ---- entries ---- */
 
-/* The measurements of a step, and which of them have been printed. */
-typedef struct Entries {
+/* A measurement of a step, and what decides where it stands. */
+typedef struct Value {
+        const RecordMeasurement *measurement;
+        const RecordPromise *promise; /* NULL: it keeps none */
+        bool is_count, is_printed;
+} Value;
+
+typedef struct Values {
         Printer *printer;
-        const RecordHealth *health;
         const RecordStep *step;
-        bool *done;
-} Entries;
+        const Location *subject;
+        size_t n;
+        Value *values;
+        const RecordMeasurement **alike; /* room for as many */
+} Values;
 
 static const char *relation_of(LimitType type) {
         static const char *const relations[_LIMIT_TYPE_MAX] = {
@@ -93,20 +101,21 @@ static const char *relation_of(LimitType type) {
         return relations[type];
 }
 
-static bool has_usual_unit(const RecordStep *step, const RecordMeasurement *measurement) {
-        return strcmp(measurement->unit && *measurement->unit ? measurement->unit : "1", health_v2_unit(step->check, measurement->name)) == 0;
+static bool has_usual_unit(const Values *values, const RecordMeasurement *measurement) {
+        return strcmp(measurement_unit(measurement), health_v2_unit(values->step->check, measurement->name)) == 0;
 }
 
-static bool is_alike(const RecordMeasurement *a, const RecordMeasurement *b) {
-        return strcmp(a->unit && *a->unit ? a->unit : "1", b->unit && *b->unit ? b->unit : "1") == 0 && a->limit_type == b->limit_type && (a->limit_type == LIMIT_NONE || a->limit == b->limit) &&
-               a->series.statistic == b->series.statistic && (a->series.statistic == STATISTIC_NONE || a->series.count == b->series.count);
+static bool have_one_name(const Value *a, const Value *b) {
+        return a->is_count == b->is_count && strcmp(a->measurement->name, b->measurement->name) == 0;
 }
 
-static bool is_named(const Entries *entries, size_t i, const RecordMeasurement *like, bool counted) {
-        const RecordMeasurement *measurement = &entries->step->measurements[i];
+/* At the subject itself there is one of a kind, so that a promise is its. */
+static bool are_alike(const Value *one, const Value *other) {
+        const RecordMeasurement *a = one->measurement, *b = other->measurement;
 
-        return !entries->done[i] && measurement_is_printable(measurement) && strcmp(measurement->name, like->name) == 0 &&
-               reach_is_count(entries->step, measurement, &entries->health->subject.where) == counted;
+        return !one->promise && !other->promise && strcmp(measurement_unit(a), measurement_unit(b)) == 0 && a->limit_type == b->limit_type &&
+               (a->limit_type == LIMIT_NONE || a->limit == b->limit) && a->series.statistic == b->series.statistic &&
+               (a->series.statistic == STATISTIC_NONE || a->series.count == b->series.count);
 }
 
 static const RecordPromise *promise_of(const RecordHealth *health, const RecordMeasurement *measurement) {
@@ -116,204 +125,172 @@ static const RecordPromise *promise_of(const RecordHealth *health, const RecordM
         return NULL;
 }
 
-/* Those of MEMBERS, N of them: one number where all are the same. */
-static void print_values(const Entries *entries, const size_t *members, size_t n) {
-        const RecordMeasurement *all = entries->step->measurements;
+/* One number where all N that are alike are the same. */
+static void print_numbers(const Values *values, size_t n) {
         bool same = true;
 
         for (size_t i = 1; i < n; i++)
-                same = same && all[members[i]].value == all[members[0]].value;
+                same = same && values->alike[i]->value == values->alike[0]->value;
         if (!same)
-                printer_open(entries->printer, '[');
+                printer_open(values->printer, '[');
         for (size_t i = 0; i < (same ? 1 : n); i++)
-                printer_number(entries->printer, all[members[i]].value);
+                printer_number(values->printer, values->alike[i]->value);
         if (!same)
-                printer_close(entries->printer, ']');
+                printer_close(values->printer, ']');
 }
 
-static void print_parts(const Entries *entries, const size_t *members, size_t n) {
-        const RecordMeasurement *first = &entries->step->measurements[members[0]];
-        const Location *subject = &entries->health->subject.where;
-        PartList list = { .printer = entries->printer };
+static void print_parts(const Values *values, size_t n) {
+        const RecordMeasurement *first = values->alike[0];
+        PartList list = { .printer = values->printer };
         char path[LOCATION_STRING_MAX + 1];
-        bool elsewhere = n > 1 || !location_equal(&first->where, subject);
+        bool elsewhere = n > 1 || !location_equal(&first->where, values->subject);
 
         if (first->series.statistic == STATISTIC_NONE && !elsewhere)
                 return;
-        printer_open(entries->printer, '{');
+        printer_open(values->printer, '{');
         if (first->series.statistic != STATISTIC_NONE)
-                printer_member_unsigned(entries->printer, statistic_to_string(first->series.statistic), first->series.count);
+                printer_member_unsigned(values->printer, statistic_to_string(first->series.statistic), first->series.count);
         if (elsewhere) {
-                printer_key(entries->printer, "at");
-                printer_open(entries->printer, '[');
+                printer_member_open(values->printer, "at", '[');
                 for (size_t i = 0; i < n; i++)
-                        part_list_add(&list, path_below(&entries->step->measurements[members[i]].where, subject, path));
+                        part_list_add(&list, path_below(&values->alike[i]->where, values->subject, path));
                 part_list_flush(&list);
-                printer_close(entries->printer, ']');
+                printer_close(values->printer, ']');
         }
-        printer_close(entries->printer, '}');
+        printer_close(values->printer, '}');
 }
 
-static void print_entry(const Entries *entries, const size_t *members, size_t n) {
-        const RecordMeasurement *first = &entries->step->measurements[members[0]];
-        const RecordPromise *promise = promise_of(entries->health, first);
-        bool is_bare = n == 1 && first->limit_type == LIMIT_NONE && first->series.statistic == STATISTIC_NONE && has_usual_unit(entries->step, first) && !promise &&
-                       location_equal(&first->where, &entries->health->subject.where);
+static void print_list(const Values *values, const RecordPromise *promise, size_t n) {
+        const RecordMeasurement *first = values->alike[0];
+        Printer *printer = values->printer;
 
-        if (is_bare) {
-                printer_number(entries->printer, first->value);
-                return;
-        }
-        printer_open(entries->printer, '[');
-        print_values(entries, members, n);
-        if (!has_usual_unit(entries->step, first))
-                printer_string(entries->printer, first->unit && *first->unit ? first->unit : "1");
+        printer_open(printer, '[');
+        print_numbers(values, n);
+        if (!has_usual_unit(values, first))
+                printer_string(printer, measurement_unit(first));
         if (first->limit_type != LIMIT_NONE) {
-                printer_string(entries->printer, relation_of(first->limit_type));
-                printer_number(entries->printer, first->limit);
+                printer_string(printer, relation_of(first->limit_type));
+                printer_number(printer, first->limit);
         }
         if (promise) {
-                printer_string(entries->printer, "of");
-                printer_number(entries->printer, promise->promised);
+                printer_string(printer, "of");
+                printer_number(printer, promise->promised);
         }
-        print_parts(entries, members, n);
-        printer_close(entries->printer, ']');
+        print_parts(values, n);
+        printer_close(printer, ']');
 }
 
-/* Measurements from FIRST on that are alike and have not been printed; these are, then. At the subject itself there is one of a kind, so that a promise is its. */
-static size_t take_alike(const Entries *entries, size_t first, bool counted, size_t *members) {
-        const RecordMeasurement *all = entries->step->measurements;
+/* FIRST and those behind it that are alike and have its name. */
+static void print_entry(const Values *values, Value *first) {
+        const RecordMeasurement *measurement = first->measurement;
         size_t n = 0;
 
-        for (size_t i = first; i < entries->step->n_measurements; i++) {
-                bool apart = promise_of(entries->health, &all[i]) != NULL;
-
-                if (!is_named(entries, i, &all[first], counted) || !is_alike(&all[i], &all[first]) || (n > 0 && (apart || promise_of(entries->health, &all[first]))))
-                        continue;
-                members[n++] = i;
-        }
-        for (size_t i = 0; i < n; i++)
-                entries->done[members[i]] = true;
-        return n;
+        for (Value *value = first; value < values->values + values->n; value++)
+                if (value == first || (have_one_name(value, first) && are_alike(value, first))) {
+                        values->alike[n++] = value->measurement;
+                        value->is_printed = true;
+                }
+        if (n == 1 && measurement->limit_type == LIMIT_NONE && measurement->series.statistic == STATISTIC_NONE && has_usual_unit(values, measurement) && !first->promise &&
+            location_equal(&measurement->where, values->subject))
+                printer_number(values->printer, measurement->value);
+        else
+                print_list(values, first->promise, n);
 }
 
 /* Without its check's word, see health-v2.h. */
-static void print_name(const Entries *entries, const char *name) {
+static void print_name(const Values *values, const char *name) {
         char text[256];
         size_t n = 0;
 
-        for (const char *check = entries->step->check; check[n] && n < sizeof(text); n++)
+        for (const char *check = values->step->check; check[n] && n < sizeof(text); n++)
                 if (name[n] != (check[n] == '-' ? '_' : check[n]))
                         break;
-        if (entries->step->check[n] == '\0' && name[n] == '_' && name[n + 1] != '\0' && name[n + 1] != '/') {
-                printer_key(entries->printer, name + n + 1);
+        if (values->step->check[n] == '\0' && name[n] == '_' && name[n + 1] != '\0' && name[n + 1] != '/') {
+                printer_key(values->printer, name + n + 1);
                 return;
         }
         (void) snprintf(text, sizeof(text), "/%s", name);
-        printer_key(entries->printer, text);
+        printer_key(values->printer, text);
 }
 
-/* All of the name of measurement FIRST. */
-static void print_named(const Entries *entries, size_t first, bool counted, size_t *members) {
-        size_t n = take_alike(entries, first, counted, members), next = first;
+/* All that have the name of FIRST, none of which is printed yet. */
+static void print_named(const Values *values, Value *first) {
+        Value *end = values->values + values->n;
         bool several = false;
 
-        for (size_t i = first; i < entries->step->n_measurements; i++)
-                several = several || is_named(entries, i, &entries->step->measurements[first], counted);
-        print_name(entries, entries->step->measurements[first].name);
-        if (!several) {
-                print_entry(entries, members, n);
-                return;
+        for (const Value *value = first + 1; value < end; value++)
+                several = several || (have_one_name(value, first) && !are_alike(value, first));
+        print_name(values, first->measurement->name);
+        if (several) {
+                printer_open(values->printer, '{');
+                printer_member_open(values->printer, "each", '[');
         }
-        printer_open(entries->printer, '{');
-        printer_key(entries->printer, "each");
-        printer_open(entries->printer, '[');
-        print_entry(entries, members, n);
-        for (; next < entries->step->n_measurements; next++)
-                if (is_named(entries, next, &entries->step->measurements[first], counted)) {
-                        n = take_alike(entries, next, counted, members);
-                        print_entry(entries, members, n);
-                }
-        printer_close(entries->printer, ']');
-        printer_close(entries->printer, '}');
+        for (Value *value = first; value < end; value++)
+                if (!value->is_printed && have_one_name(value, first))
+                        print_entry(values, value);
+        if (several)
+                printer_text(values->printer, "]}");
 }
 
 /* KEY: the counted ones, or all others. */
-static void print_entries(const Entries *entries, const char *key, bool counted, size_t *members) {
-        bool any = false;
+static void print_values(const Values *values, const char *key, bool is_count) {
+        size_t began = printer_member_open(values->printer, key, '{');
 
-        for (size_t i = 0; i < entries->step->n_measurements; i++) {
-                if (!is_named(entries, i, &entries->step->measurements[i], counted))
-                        continue;
-                if (!any) {
-                        printer_key(entries->printer, key);
-                        printer_open(entries->printer, '{');
-                        any = true;
-                }
-                print_named(entries, i, counted, members);
-        }
-        if (any)
-                printer_close(entries->printer, '}');
+        for (size_t i = 0; i < values->n; i++)
+                if (!values->values[i].is_printed && values->values[i].is_count == is_count)
+                        print_named(values, &values->values[i]);
+        printer_close_unless_empty(values->printer, began, '}');
 }
 
-static void print_all_entries(Printer *printer, const RecordHealth *health, const RecordStep *step) {
-        _cleanup_free_ bool *done = calloc(step->n_measurements + 1, sizeof(*done));
-        _cleanup_free_ size_t *members = calloc(step->n_measurements + 1, sizeof(*members));
-        Entries entries = { printer, health, step, done };
+static void print_measured(Printer *printer, const RecordHealth *health, const RecordStep *step) {
+        _cleanup_free_ Value *all = calloc(step->n_measurements + 1, sizeof(*all));
+        _cleanup_free_ const RecordMeasurement **alike = calloc(step->n_measurements + 1, sizeof(*alike));
+        Values values = { printer, step, &health->subject.where, 0, all, alike };
 
-        if (!done || !members) {
+        if (!all || !alike) {
                 printer->error = -ENOMEM;
                 return;
         }
-        print_entries(&entries, "counted", true, members);
-        print_entries(&entries, "measured", false, members);
+        for (size_t i = 0; i < step->n_measurements; i++) {
+                const RecordMeasurement *measurement = &step->measurements[i];
+
+                if (measurement_is_printable(measurement))
+                        all[values.n++] = (Value) { measurement, promise_of(health, measurement), reach_is_count(step, measurement, values.subject), false };
+        }
+        print_values(&values, "counted", true);
+        print_values(&values, "measured", false);
 }
 
 /* ---- steps ---- */
 
 static void print_open_promises(Printer *printer, const RecordHealth *health, const RecordStep *step) {
-        bool any = false;
+        size_t began = printer_member_open(printer, "open", '[');
 
-        for (size_t i = 0; i < health->n_promises && !verdict_is_judged(step->verdict); i++) {
-                const char *const *counted = step->counts;
-
-                while (counted && *counted && strcmp(*counted, health->promises[i].measurement) != 0)
-                        counted++;
-                if (!counted || !*counted || health->promises[i].reached >= health->promises[i].promised)
-                        continue;
-                if (!any) {
-                        printer_key(printer, "open");
-                        printer_open(printer, '[');
-                        any = true;
-                }
-                printer_string(printer, health->promises[i].measurement);
-        }
-        if (any)
-                printer_close(printer, ']');
+        for (size_t i = 0; i < health->n_promises && !verdict_is_judged(step->verdict); i++)
+                if (step_counts(step, health->promises[i].measurement) && promise_is_open(&health->promises[i]))
+                        printer_string(printer, health->promises[i].measurement);
+        printer_close_unless_empty(printer, began, ']');
 }
 
 /* A clock that was set in between tells no span. */
 static void print_span(Printer *printer, const RecordRun *run, const RecordStep *step) {
         if (step->began_usec == 0 || step->began_usec < run->started_usec || step->ended_usec < step->began_usec || step->ended_usec > run->finished_usec)
                 return;
-        printer_key(printer, "ms");
-        printer_open(printer, '[');
+        printer_member_open(printer, "ms", '[');
         printer_unsigned(printer, (step->began_usec - run->started_usec) / 1000);
         printer_unsigned(printer, (step->ended_usec - run->started_usec) / 1000);
         printer_close(printer, ']');
 }
 
 static void print_step(Printer *printer, const RecordRun *run, const RecordHealth *health, const RecordStep *step) {
-        printer_key(printer, step->name);
-        printer_open(printer, '{');
+        printer_member_open(printer, step->name, '{');
         if (strcmp(step->check, step->name) != 0)
                 printer_member_always(printer, "check", step->check);
         printer_member(printer, "result", health_step_result(step->verdict));
         if (!verdict_is_judged(step->verdict))
                 printer_member(printer, "status", health_step_status(step->verdict));
         if (!step->required) {
-                printer_key(printer, "required");
-                printer_bool(printer, false);
+                printer_member_bool(printer, "required", false);
         }
         print_span(printer, run, step);
         printer_member(printer, "reason", reason_to_string(step->reason));
@@ -321,7 +298,7 @@ static void print_step(Printer *printer, const RecordRun *run, const RecordHealt
         print_open_promises(printer, health, step);
         if (step->regions)
                 print_regions(printer, step->regions);
-        print_all_entries(printer, health, step);
+        print_measured(printer, health, step);
         print_errors(printer, step);
         print_diagnoses(printer, step, 1, false);
         printer_close(printer, '}');
@@ -348,7 +325,7 @@ static double reached_of(const RecordHealth *health, const RecordPromise *promis
 }
 
 static void print_coverage(Printer *printer, const RecordHealth *health) {
-        bool any = false;
+        size_t began = printer_member_open(printer, "coverage", '{');
 
         for (size_t i = 0; i < health->n_promises; i++) {
                 const RecordPromise *promise = &health->promises[i];
@@ -356,19 +333,12 @@ static void print_coverage(Printer *printer, const RecordHealth *health) {
 
                 if (reached_of(health, promise, &told) == promise->reached && told)
                         continue;
-                if (!any) {
-                        printer_key(printer, "coverage");
-                        printer_open(printer, '{');
-                        any = true;
-                }
-                printer_key(printer, promise->measurement);
-                printer_open(printer, '[');
+                printer_member_open(printer, promise->measurement, '[');
                 printer_number(printer, promise->reached);
                 printer_number(printer, promise->promised);
                 printer_close(printer, ']');
         }
-        if (any)
-                printer_close(printer, '}');
+        printer_close_unless_empty(printer, began, '}');
 }
 
 static void print_earlier(Printer *printer, const char *key, const RecordEarlier *earlier) {
@@ -382,8 +352,7 @@ void health_v2_print(Printer *printer, const RecordRun *run, const RecordHealth 
         if (strcmp(health_status(health), "COMPLETE") != 0)
                 printer_member(printer, "status", health_status(health));
         printer_member(printer, "result", result_to_string(health->result));
-        printer_key(printer, "steps");
-        printer_open(printer, '{');
+        printer_member_open(printer, "steps", '{');
         for (size_t i = 0; i < health->n_steps; i++)
                 print_step(printer, run, health, &health->steps[i]);
         printer_close(printer, '}');

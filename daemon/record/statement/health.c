@@ -79,8 +79,7 @@ void print_where(Printer *printer, const Location *where) {
 
         (void) location_format(where, path);
         slash = strrchr(path, '/');
-        printer_key(printer, "component");
-        printer_open(printer, '{');
+        printer_member_open(printer, "component", '{');
         printer_member(printer, "name", slash ? slash + 1 : path);
         printer_member(printer, "type", component_type(location_kind(where)));
         printer_member(printer, "location", path);
@@ -94,11 +93,9 @@ static void print_measurement(Printer *printer, const RecordStep *step, const Re
         printer_open(printer, '{');
         printer_member(printer, "name", measurement->name);
         printer_member_number(printer, "value", measurement->value);
-        printer_member_always(printer, "unit",
-                              measurement->unit && *measurement->unit ? measurement->unit : "1");
+        printer_member_always(printer, "unit", measurement_unit(measurement));
         if (measurement->limit_type != LIMIT_NONE) {
-                printer_key(printer, "limits");
-                printer_open(printer, '[');
+                printer_member_open(printer, "limits", '[');
                 printer_open(printer, '{');
                 printer_member(printer, "type", limit_type_to_string(measurement->limit_type));
                 printer_member_number(printer, "value", limit);
@@ -113,8 +110,7 @@ static void print_measurement(Printer *printer, const RecordStep *step, const Re
                 printer_member_unsigned(printer, "count", measurement->series.count);
         }
         if (reach_is_count(step, measurement, unit)) {
-                printer_key(printer, "isCoverage");
-                printer_bool(printer, true);
+                printer_member_bool(printer, "isCoverage", true);
         }
         /* Most are of the subject itself, which need not be said again. */
         if (!location_equal(&measurement->where, unit))
@@ -127,6 +123,10 @@ bool measurement_is_printable(const RecordMeasurement *measurement) {
                (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
 }
 
+const char *measurement_unit(const RecordMeasurement *measurement) {
+        return measurement->unit && *measurement->unit ? measurement->unit : "1";
+}
+
 void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit) {
         size_t n_measurements = 0;
 
@@ -135,8 +135,7 @@ void print_measurements(Printer *printer, const RecordStep *steps, size_t n, con
         if (n_measurements == 0)
                 return;
 
-        printer_key(printer, "measurements");
-        printer_open(printer, '[');
+        printer_member_open(printer, "measurements", '[');
         for (size_t k = 0; k < n; k++)
                 for (size_t i = 0; i < steps[k].n_measurements; i++)
                         if (measurement_is_printable(&steps[k].measurements[i]))
@@ -153,21 +152,14 @@ static void print_error(Printer *printer, const char *symptom, const char *messa
 
 /* What kept the step from judging, and values that are none. */
 void print_errors(Printer *printer, const RecordStep *step) {
-        size_t n = step->verdict == VERDICT_ERROR;
+        size_t began = printer_member_open(printer, "errors", '[');
 
-        for (size_t i = 0; i < step->n_measurements; i++)
-                n += !measurement_is_printable(&step->measurements[i]);
-        if (n == 0)
-                return;
-
-        printer_key(printer, "errors");
-        printer_open(printer, '[');
         if (step->verdict == VERDICT_ERROR)
                 print_error(printer, reason_to_string(step->reason), step->message);
         for (size_t i = 0; i < step->n_measurements; i++)
                 if (!measurement_is_printable(&step->measurements[i]))
                         print_error(printer, ERROR_NOT_A_NUMBER, step->measurements[i].name);
-        printer_close(printer, ']');
+        printer_close_unless_empty(printer, began, ']');
 }
 
 /* STEP: its name, NULL where the diagnosis stands in it. */
@@ -180,8 +172,7 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis, 
         printer_member(printer, "message", diagnosis->message);
         printer_member_unsigned(printer, "reproduced", diagnosis->reproduced);
         printer_member_unsigned(printer, "runs", diagnosis->runs);
-        printer_key(printer, "annotations");
-        printer_open(printer, '{');
+        printer_member_open(printer, "annotations", '{');
         printer_member(printer, "action", diagnosis->action);
         printer_member(printer, "address", diagnosis->address);
         printer_member(printer, "expected", diagnosis->expected);
@@ -197,24 +188,16 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis, 
 }
 
 void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool named) {
-        size_t n_diagnoses = 0;
+        size_t began = printer_member_open(printer, "diagnoses", '[');
 
-        for (size_t k = 0; k < n; k++)
-                n_diagnoses += steps[k].n_diagnoses;
-        if (n_diagnoses == 0)
-                return;
-
-        printer_key(printer, "diagnoses");
-        printer_open(printer, '[');
         for (size_t k = 0; k < n; k++)
                 for (size_t i = 0; i < steps[k].n_diagnoses; i++)
                         print_diagnosis(printer, &steps[k].diagnoses[i], named ? steps[k].name : NULL);
-        printer_close(printer, ']');
+        printer_close_unless_empty(printer, began, ']');
 }
 
 void print_regions(Printer *printer, const RecordRegions *regions) {
-        printer_key(printer, "regions");
-        printer_open(printer, '{');
+        printer_member_open(printer, "regions", '{');
         printer_member(printer, "partition", regions->partition);
         printer_member_unsigned(printer, "total", regions->total);
         printer_member_unsigned(printer, "position", regions->position);
@@ -227,8 +210,7 @@ void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_member(printer, "joined", regions->joined);
         printer_member(printer, "together", regions->together);
         printer_member_always(printer, "failed", regions->failed);
-        printer_key(printer, "tested");
-        printer_open(printer, '[');
+        printer_member_open(printer, "tested", '[');
         for (size_t i = 0; i < regions->n_tests; i++) {
                 printer_open(printer, '{');
                 timestamp_print(printer, "on", regions->tests[i].usec);
@@ -238,6 +220,13 @@ void print_regions(Printer *printer, const RecordRegions *regions) {
         }
         printer_close(printer, ']');
         printer_close(printer, '}');
+}
+
+const RecordStep *health_find_step(const RecordHealth *health, const char *name) {
+        for (size_t i = 0; i < health->n_steps; i++)
+                if (strcmp(health->steps[i].name, name) == 0)
+                        return &health->steps[i];
+        return NULL;
 }
 
 const char *health_status(const RecordHealth *health) {

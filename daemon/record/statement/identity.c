@@ -142,8 +142,7 @@ void identity_print_open(Printer *printer, const Identity *identity, const char 
         printer_open(printer, '{');
         printer_member(printer, "name", name);
         printer_member(printer, "uri", identity->uri);
-        printer_key(printer, "digest");
-        printer_open(printer, '{');
+        printer_member_open(printer, "digest", '{');
         printer_member(printer, "sha256", digest_to_hex(identity->digest, hex));
         printer_close(printer, '}');
 }

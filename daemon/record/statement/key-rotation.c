@@ -14,8 +14,7 @@ static void print_key(Printer *printer, const PublicKey *key) {
 
 void key_rotation_print(Printer *predicate, const PublicKey *old, const PublicKey *new) {
         print_key(predicate, new);
-        printer_key(predicate, "replaces");
-        printer_open(predicate, '{');
+        printer_member_open(predicate, "replaces", '{');
         print_key(predicate, old);
         printer_close(predicate, '}');
 }

@@ -40,14 +40,12 @@ static void print_alike(Printer *printer, const Assembly **list, size_t n, size_
         printer_member(printer, "name", like->word);
         printer_member(printer, "partNumber", like->part_number);
         printer_member(printer, "version", like->version);
-        printer_key(printer, "at");
-        printer_open(printer, '[');
+        printer_member_open(printer, "at", '[');
         for (size_t i = first; i < n; i++)
                 if (list[i] && is_alike(list[i], like))
                         printer_string(printer, path_below(list[i], subject, path));
         printer_close(printer, ']');
-        printer_key(printer, "serials");
-        printer_open(printer, '[');
+        printer_member_open(printer, "serials", '[');
         for (size_t i = first; i < n; i++)
                 if (list[i] && is_alike(list[i], like)) {
                         printer_string(printer, list[i]->serial);
@@ -58,39 +56,32 @@ static void print_alike(Printer *printer, const Assembly **list, size_t n, size_
 }
 
 static void print_assemblies(Printer *printer, const Assembly **list, size_t n, const Location *subject) {
-        if (n == 0)
-                return;
-        printer_key(printer, "assemblies");
-        printer_open(printer, '[');
+        size_t began = printer_member_open(printer, "assemblies", '[');
+
         for (size_t i = 0; i < n; i++)
                 if (list[i])
                         print_alike(printer, list, n, i, subject);
-        printer_close(printer, ']');
+        printer_close_unless_empty(printer, began, ']');
 }
 
 static void print_readings(Printer *printer, const Particulars *particulars) {
-        if (particulars->n_readings == 0)
-                return;
-        printer_key(printer, "readings");
-        printer_open(printer, '{');
+        size_t began = printer_member_open(printer, "readings", '{');
+
         for (size_t i = 0; i < particulars->n_readings; i++) {
-                printer_key(printer, particulars->readings[i].word);
-                printer_open(printer, '[');
+                printer_member_open(printer, particulars->readings[i].word, '[');
                 printer_number(printer, particulars->readings[i].value);
                 printer_string(printer, particulars->readings[i].unit);
                 printer_close(printer, ']');
         }
-        printer_close(printer, '}');
+        printer_close_unless_empty(printer, began, '}');
 }
 
 static void print_software(Printer *printer, const Particulars *particulars) {
-        if (particulars->n_softwares == 0)
-                return;
-        printer_key(printer, "software");
-        printer_open(printer, '{');
+        size_t began = printer_member_open(printer, "software", '{');
+
         for (size_t i = 0; i < particulars->n_softwares; i++)
                 printer_member_always(printer, particulars->softwares[i].word, particulars->softwares[i].version);
-        printer_close(printer, '}');
+        printer_close_unless_empty(printer, began, '}');
 }
 
 void print_chip_particulars(Printer *printer, const RecordSubject *chip) {

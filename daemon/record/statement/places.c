@@ -115,9 +115,8 @@ static bool is_excused(const RecordHealth *health, const RecordPromise *promise)
                 if (lacks_chips(&health->steps[i]) && has_counted(&health->steps[i], promise->measurement, &health->subject.where))
                         return true;
         for (size_t i = 0; i < health->n_steps; i++)
-                for (const char *const *counted = health->steps[i].counts; is_left_out(&health->steps[i]) && counted && *counted; counted++)
-                        if (strcmp(*counted, promise->measurement) == 0)
-                                return true;
+                if (is_left_out(&health->steps[i]) && step_counts(&health->steps[i], promise->measurement))
+                        return true;
         return false;
 }
 
@@ -132,7 +131,7 @@ static bool is_in_part(const RecordHealth *health) {
                 any = any || is_left_out(&health->steps[i]) || lacks_chips(&health->steps[i]);
         }
         for (size_t i = 0; i < health->n_promises; i++)
-                if (health->promises[i].reached < health->promises[i].promised && !is_excused(health, &health->promises[i]))
+                if (promise_is_open(&health->promises[i]) && !is_excused(health, &health->promises[i]))
                         return false;
         return any;
 }

@@ -99,13 +99,17 @@ static bool is_among(const char *const *names, const char *name) {
         return false;
 }
 
+bool step_counts(const RecordStep *step, const char *name) {
+        return is_among(step->counts, name);
+}
+
 bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
         if (!measurement_is_printable(measurement) || !location_equal(&measurement->where, unit))
                 return false;
         /* A part of a memory may have more samples than all of it at once. */
         if (step->regions && is_among(step->samples, measurement->name))
                 return false;
-        return is_among(step->counts, measurement->name);
+        return step_counts(step, measurement->name);
 }
 
 static double promised_of(const RecordHealth *health, const char *name) {

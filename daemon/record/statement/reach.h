@@ -47,6 +47,8 @@ typedef struct Reach {
 /* Whether the name of a measurement ends so, behind something else: several tell by that what they are. */
 bool reach_name_ends_with(const char *name, const char *end);
 
+/* Whether NAME is among the names of what STEP counts, or could have counted. */
+bool step_counts(const RecordStep *step, const char *name);
 /* Whether MEASUREMENT is one of the counts by which STEP of UNIT tells how much it has tested. */
 bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/statement/reason.h"
 
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -9,34 +9,18 @@
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/encode/timestamp.h"
 #include "daemon/record/statement/archive.h"
+#include "daemon/record/statement/statement.h"
 
 #define NAMES_MAX 4 /* in a line; the rest are a number */
 
-/* Signed text goes to terminals and hooks, which take plain characters and no others. */
-static void print_text(Printer *printer, const char *text) {
-        size_t start = printer->n;
-
-        printer_text(printer, text);
-        for (size_t i = start; i < printer->n && printer->error == 0; i++)
-                if (printer->text[i] < 0x20 || printer->text[i] > 0x7e)
-                        printer->text[i] = '?';
-}
-
-static void print_number(Printer *printer, double value) {
-        char text[NUMBER_TEXT_MAX];
-        int n = number_format(value, text);
-
-        if (n < 0)
-                printer->error = n;
-        else
-                printer_raw(printer, text, (size_t) n);
-}
-
-/* Ended by a zero. */
+/* Ended by a zero. Signed text goes to terminals and hooks, which take plain characters and no others. */
 static int take_line(Printer *printer, char **ret) {
         printer_raw(printer, "", 1);
         if (printer->error < 0)
                 return printer->error;
+        for (char *c = printer->text; *c; c++)
+                if (*c < 0x20 || *c > 0x7e)
+                        *c = '?';
         *ret = TAKE_PTR(printer->text);
         return 0;
 }
@@ -49,18 +33,13 @@ static void print_below(Printer *printer, const char *before, const Location *wh
 
         if (strncmp(text, subject, n) == 0 && (text[n] == '/' || text[n] == '\0'))
                 text += n + (text[n] == '/');
-        if (*text == '\0' || place_is_unnamed(where))
-                return;
-        printer_text(printer, before);
-        print_text(printer, text);
+        if (*text && !place_is_unnamed(where))
+                printer_format(printer, "%s%s", before, text);
 }
 
 static void print_more(Printer *printer, size_t n) {
-        if (n == 0)
-                return;
-        printer_text(printer, " and ");
-        printer_digits(printer, n);
-        printer_text(printer, " more");
+        if (n > 0)
+                printer_format(printer, " and %zu more", n);
 }
 
 /* ---- what was found ---- */
@@ -93,12 +72,11 @@ static void print_diagnosis(Printer *printer, const RecordHealth *chip, Severity
         size_t n;
 
         diagnosis = find_diagnosis(chip->steps, chip->n_steps, severity, &step, &n);
-        printer_text(printer, " ");
-        print_text(printer, diagnosis ? step->name : find_step(chip, verdict));
-        printer_text(printer, ": ");
-        print_text(printer, diagnosis ? diagnosis->code : verdict_to_string(verdict));
-        if (!diagnosis)
+        if (!diagnosis) {
+                printer_format(printer, " %s: %s", find_step(chip, verdict), verdict_to_string(verdict));
                 return;
+        }
+        printer_format(printer, " %s: %s", step->name, diagnosis->code);
         print_below(printer, " at ", &diagnosis->where, subject);
         print_more(printer, n - 1);
 }
@@ -131,13 +109,10 @@ static void print_alike(Printer *printer, const RecordHealth *chip, size_t index
         for (size_t i = index; i < chip->n_steps; i++) {
                 if (!is_alike(&chip->steps[i], why) || n++ >= NAMES_MAX)
                         continue;
-                printer_text(printer, n > 1 ? ", " : "");
-                print_text(printer, chip->steps[i].name);
+                printer_format(printer, "%s%s", n > 1 ? ", " : "", chip->steps[i].name);
         }
         print_more(printer, n > NAMES_MAX ? n - NAMES_MAX : 0);
-        printer_text(printer, " (");
-        print_text(printer, why);
-        printer_text(printer, ")");
+        printer_format(printer, " (%s)", why);
 }
 
 /* Whether there are any. BEFORE: the first. */
@@ -154,17 +129,25 @@ static bool print_untested(Printer *printer, const RecordHealth *chip, const cha
         return n > 0;
 }
 
+static void print_number(Printer *printer, double value) {
+        char text[NUMBER_TEXT_MAX];
+        int n = number_format(value, text);
+
+        if (n < 0)
+                printer->error = n;
+        else
+                printer_text(printer, text);
+}
+
 static void print_inconclusive(Printer *printer, const RecordHealth *chip) {
         if (print_untested(printer, chip, ": not tested: "))
                 return;
         for (size_t i = 0; i < chip->n_promises; i++) {
                 const RecordPromise *promise = &chip->promises[i];
 
-                if (promise->reached >= promise->promised)
+                if (!promise_is_open(promise))
                         continue;
-                printer_text(printer, ": ");
-                print_text(printer, promise->measurement);
-                printer_text(printer, " reached ");
+                printer_format(printer, ": %s reached ", promise->measurement);
                 print_number(printer, promise->reached);
                 printer_text(printer, " of ");
                 print_number(printer, promise->promised);
@@ -175,66 +158,32 @@ static void print_inconclusive(Printer *printer, const RecordHealth *chip) {
 
 /* ---- what was ---- */
 
-/* ", hbm: 60" */
-static void print_count(Printer *printer, const char *step, size_t n) {
-        printer_text(printer, ", ");
-        print_text(printer, step);
-        printer_text(printer, ": ");
-        printer_digits(printer, n);
-}
-
-/* "0-12,40": 14 */
-static size_t count_regions(const char *text) {
-        size_t n = 0;
-
-        while (*text) {
-                char *end;
-                unsigned long first = strtoul(text, &end, 10), last = first;
-
-                if (end == text)
-                        break;
-                if (*end == '-')
-                        last = strtoul(end + 1, &end, 10);
-                n += last >= first && last < REGIONS_MAX ? last - first + 1 : 0;
-                if (*end != ',')
-                        break;
-                text = end + 1;
-        }
-        return n;
-}
-
 /* What was tested region by region is not all of it: "hbm: 60 of 96 regions since 2026-11-21T13:05:00.000Z" */
-static void print_regions(Printer *printer, const RecordStep *step) {
+static void print_tested(Printer *printer, const RecordStep *step) {
         const RecordRegions *regions = step->regions;
         uint64_t oldest = UINT64_MAX;
         char since[TIMESTAMP_MAX];
-        size_t n = 0;
+        RegionSet set;
+        unsigned n = 0;
 
         if (!regions)
                 return;
 
         for (size_t i = 0; i < regions->n_tests; i++) {
-                n += count_regions(regions->tests[i].regions);
+                n += region_set_parse(regions->tests[i].regions, REGIONS_MAX, &set) == 0 ? region_set_count(&set) : 0;
                 oldest = MIN(oldest, regions->tests[i].usec);
         }
-        print_count(printer, step->name, n);
-        printer_text(printer, " of ");
-        printer_digits(printer, regions->total);
-        printer_text(printer, " regions");
-        if (oldest != UINT64_MAX && timestamp_format(oldest, since) == 0) {
-                printer_text(printer, " since ");
-                printer_text(printer, since);
-        }
+        printer_format(printer, ", %s: %u of %u regions", step->name, n, regions->total);
+        if (oldest != UINT64_MAX && timestamp_format(oldest, since) == 0)
+                printer_format(printer, " since %s", since);
 }
 
 /* What a step left out, which it names place by place: "neuronlink: 2 left out" */
 static void print_left_out(Printer *printer, const RecordStep *step) {
         size_t n = reach_left_out(step);
 
-        if (n == 0)
-                return;
-        print_count(printer, step->name, n);
-        printer_text(printer, " left out");
+        if (n > 0)
+                printer_format(printer, ", %s: %zu left out", step->name, n);
 }
 
 static void print_passed(Printer *printer, const RecordHealth *chip) {
@@ -242,11 +191,9 @@ static void print_passed(Printer *printer, const RecordHealth *chip) {
 
         for (size_t i = 0; i < chip->n_steps; i++)
                 n += chip->steps[i].verdict == VERDICT_PASSED;
-        printer_text(printer, ": ");
-        printer_digits(printer, n);
-        printer_text(printer, n == 1 ? " test passed" : " tests passed");
+        printer_format(printer, ": %zu %s passed", n, n == 1 ? "test" : "tests");
         for (size_t i = 0; i < chip->n_steps; i++) {
-                print_regions(printer, &chip->steps[i]);
+                print_tested(printer, &chip->steps[i]);
                 print_left_out(printer, &chip->steps[i]);
         }
         (void) print_untested(printer, chip, ", not tested: ");
@@ -292,10 +239,7 @@ static void print_chips(Printer *printer, const RecordScan *scan, Result result,
                 n += scan->chips[i].result == result;
         if (n == 0)
                 return;
-        printer_text(printer, ", ");
-        printer_digits(printer, n);
-        printer_text(printer, " ");
-        printer_text(printer, result_to_string(result));
+        printer_format(printer, ", %zu %s", n, result_to_string(result));
         if (result == RESULT_PASSED)
                 return;
 
@@ -311,9 +255,7 @@ static void print_rollup(Printer *printer, const RecordScan *scan, const char *s
         const char *first = NULL;
         size_t n = 0;
 
-        printer_text(printer, ": ");
-        printer_digits(printer, scan->n_chips);
-        printer_text(printer, scan->n_chips == 1 ? " chip" : " chips");
+        printer_format(printer, ": %zu %s", scan->n_chips, scan->n_chips == 1 ? "chip" : "chips");
         for (Result result = 0; result < _RESULT_MAX; result++)
                 print_chips(printer, scan, result, subject);
         for (size_t i = 0; i < scan->n_steps; i++) {
@@ -322,8 +264,7 @@ static void print_rollup(Printer *printer, const RecordScan *scan, const char *s
                         first = scan->steps[i].diagnoses[0].code;
         }
         if (first) {
-                printer_text(printer, "; ");
-                print_text(printer, first);
+                printer_format(printer, "; %s", first);
                 print_more(printer, n - 1);
         }
 }
@@ -337,12 +278,9 @@ int reason_of_server(const Health *health, Result result, char **ret) {
         size_t n;
 
         first = find_diagnosis(scan->steps, scan->n_steps, result == RESULT_FAILED ? SEVERITY_FAIL : SEVERITY_WARN, &step, &n);
-        print_text(&reason, location_format(&scan->server.where, subject));
+        printer_text(&reason, location_format(&scan->server.where, subject));
         if (first) {
-                printer_text(&reason, " ");
-                print_text(&reason, step->name);
-                printer_text(&reason, ": ");
-                print_text(&reason, first->code);
+                printer_format(&reason, " %s: %s", step->name, first->code);
                 print_more(&reason, n - 1);
         } else
                 printer_text(&reason, result == RESULT_PASSED ? ": nothing outside of its chips" : ": a value outside of its chips is beyond its limit");
@@ -354,69 +292,67 @@ int reason_of_older(const Health *health, const char *wrong, char **ret) {
         char subject[LOCATION_STRING_MAX];
         _cleanup_printer_ Printer reason = {};
 
-        print_text(&reason, location_format(where, subject));
-        printer_text(&reason, ": signed under older rules: ");
-        print_text(&reason, wrong);
+        printer_format(&reason, "%s: signed under older rules: %s", location_format(where, subject), wrong);
         return take_line(&reason, ret);
 }
 
 /* ---- records that are no verdicts ---- */
 
-/* "https://example.com/us0: started, boot 0f3c…" */
+/* "started, boot 0f3c…" */
 static void print_heartbeat(Printer *printer, const json_t *predicate) {
-        const json_t *producer = json_object_get(predicate, "producer");
-        const char *boot = text_of(producer, "bootId");
+        const char *boot = text_of(json_object_get(predicate, "producer"), "bootId");
 
-        print_text(printer, text_of(producer, "id"));
-        printer_text(printer, strcmp(text_of(predicate, "cause"), "start") == 0 ? ": started" : ": alive");
-        printer_text(printer, *boot ? ", boot " : "");
-        print_text(printer, boot);
+        printer_format(printer, "%s%s%s", strcmp(text_of(predicate, "cause"), "start") == 0 ? "started" : "alive", *boot ? ", boot " : "", boot);
 }
 
-/* "https://example.com/us0: key SHA256:… after SHA256:…" */
+/* "key SHA256:… after SHA256:…" */
 static void print_rotation(Printer *printer, const json_t *predicate) {
-        print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
-        printer_text(printer, ": key ");
-        print_text(printer, text_of(predicate, "keyid"));
-        printer_text(printer, " after ");
-        print_text(printer, text_of(json_object_get(predicate, "replaces"), "keyid"));
+        printer_format(printer, "key %s after %s", text_of(predicate, "keyid"), text_of(json_object_get(predicate, "replaces"), "keyid"));
 }
 
-/* "https://example.com/us0: went on from 3 records after 5 were signed, records-lost, as uid 0 decided: NOTE" */
+static json_int_t integer_of(const json_t *object, const char *key) {
+        return json_integer_value(json_object_get(object, key));
+}
+
+/* "went on from 3 records after 5 were signed, records-lost, as uid 0 decided: NOTE" */
 static void print_decision(Printer *printer, const json_t *predicate) {
-        const json_t *kept = json_object_get(predicate, "kept"), *signed_ = json_object_get(predicate, "signed");
+        const json_t *before = json_object_get(predicate, "signed");
 
-        print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
-        printer_text(printer, ": went on from ");
-        printer_digits(printer, (uint64_t) json_integer_value(json_object_get(kept, "size")));
-        printer_text(printer, " records");
-        if (signed_) {
-                printer_text(printer, " after ");
-                printer_digits(printer, (uint64_t) json_integer_value(json_object_get(signed_, "size")));
-                printer_text(printer, " were signed");
-        }
-        printer_text(printer, ", ");
-        print_text(printer, text_of(predicate, "cause"));
-        printer_text(printer, ", as uid ");
-        printer_digits(printer, (uint64_t) json_integer_value(json_object_get(json_object_get(predicate, "operator"), "uid")));
-        printer_text(printer, " decided: ");
-        print_text(printer, text_of(predicate, "note"));
+        printer_format(printer, "went on from %" JSON_INTEGER_FORMAT " records", integer_of(json_object_get(predicate, "kept"), "size"));
+        if (before)
+                printer_format(printer, " after %" JSON_INTEGER_FORMAT " were signed", integer_of(before, "size"));
+        printer_format(printer, ", %s, as uid %" JSON_INTEGER_FORMAT " decided: %s", text_of(predicate, "cause"), integer_of(json_object_get(predicate, "operator"), "uid"),
+                       text_of(predicate, "note"));
 }
 
-/* "https://example.com/us0: records 256-511 archived, 241 of them dropped" */
+/* "records 256-511 archived, 241 of them dropped" */
 static void print_archive(Printer *printer, const json_t *predicate) {
         Archive archive;
 
-        print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
-        if (archive_parse(predicate, &archive) < 0)
-                return;
-        printer_text(printer, ": records ");
-        printer_digits(printer, archive.first);
-        printer_text(printer, "-");
-        printer_digits(printer, archive.first + RECORD_ARCHIVE_RECORDS - 1);
-        printer_text(printer, " archived, ");
-        printer_digits(printer, region_set_count(&archive.dropped));
-        printer_text(printer, " of them dropped");
+        if (archive_parse(predicate, &archive) == 0)
+                printer_format(printer, "records %" PRIu64 "-%" PRIu64 " archived, %u of them dropped", archive.first, archive.first + RECORD_ARCHIVE_RECORDS - 1,
+                               region_set_count(&archive.dropped));
+}
+
+/* Of the log itself: "https://example.com/us0: …". False: PREDICATE is of a part. */
+static bool print_of_log(Printer *printer, const json_t *predicate, const char *predicate_type) {
+        static const struct {
+                const char *type;
+                void (*print)(Printer *printer, const json_t *predicate);
+        } printers[] = {
+                { RECORD_TYPE_HEARTBEAT, print_heartbeat },
+                { RECORD_TYPE_ROTATION,  print_rotation  },
+                { RECORD_TYPE_DECISION,  print_decision  },
+                { RECORD_TYPE_ARCHIVE,   print_archive   },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(printers); i++)
+                if (strcmp(predicate_type, printers[i].type) == 0) {
+                        printer_format(printer, "%s: ", text_of(json_object_get(predicate, "producer"), "id"));
+                        printers[i].print(printer, predicate);
+                        return true;
+                }
+        return false;
 }
 
 int reason_of(const json_t *statement, const char *predicate_type, const Health *health, char **ret) {
@@ -425,23 +361,14 @@ int reason_of(const json_t *statement, const char *predicate_type, const Health 
         const char *subject = *path ? path : text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri");
         _cleanup_printer_ Printer reason = {};
 
-        if (strcmp(predicate_type, RECORD_TYPE_HEARTBEAT) == 0)
-                print_heartbeat(&reason, predicate);
-        else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
-                print_rotation(&reason, predicate);
-        else if (strcmp(predicate_type, RECORD_TYPE_DECISION) == 0)
-                print_decision(&reason, predicate);
-        else if (strcmp(predicate_type, RECORD_TYPE_ARCHIVE) == 0)
-                print_archive(&reason, predicate);
-        else
-                print_text(&reason, subject);
+        if (print_of_log(&reason, predicate, predicate_type))
+                return take_line(&reason, ret);
+        printer_text(&reason, subject);
         if (record_type_is_health(predicate_type))
                 print_chip(&reason, &health->chip, subject);
         else if (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
                 print_rollup(&reason, &health->scan, subject);
-        else if (strcmp(predicate_type, RECORD_TYPE_RUN_START) == 0) {
-                printer_text(&reason, ": run started, plan ");
-                print_text(&reason, text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
-        }
+        else if (strcmp(predicate_type, RECORD_TYPE_RUN_START) == 0)
+                printer_format(&reason, ": run started, plan %s", text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
         return take_line(&reason, ret);
 }

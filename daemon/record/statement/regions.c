@@ -81,13 +81,6 @@ int record_regions_read(const json_t *statement, size_t index, RecordKnownRegion
 
 /* ---- tested all at once ---- */
 
-static const RecordStep *find_named(const Health *health, const char *name) {
-        for (size_t i = 0; i < health->chip.n_steps; i++)
-                if (strcmp(health->chip.steps[i].name, name) == 0)
-                        return &health->chip.steps[i];
-        return NULL;
-}
-
 int record_tests_all_regions(const RecordVerified *later, const RecordVerified *regions, const char *step) {
         _cleanup_health_ Health later_health = {}, health = {};
         const RecordStep *all, *some;
@@ -101,8 +94,8 @@ int record_tests_all_regions(const RecordVerified *later, const RecordVerified *
                 r = health_read_verified(regions, &health);
         if (r < 0)
                 return r;
-        all = find_named(&later_health, step);
-        some = find_named(&health, step);
+        all = health_find_step(&later_health.chip, step);
+        some = health_find_step(&health.chip, step);
         if (!all || !some || (all->verdict != VERDICT_PASSED && all->verdict != VERDICT_WARNED) || all->regions || !stage_clears(later->stage, regions->stage))
                 return 0;
         reach_of_step(&later_health.scan.run, &later_health.chip, all, &pass);

@@ -47,8 +47,7 @@ int draft_nothing(DraftGroup **ret) {
 static void print_digested(Printer *printer, const char *name, const char *sha256) {
         printer_open(printer, '{');
         printer_member(printer, "name", name);
-        printer_key(printer, "digest");
-        printer_open(printer, '{');
+        printer_member_open(printer, "digest", '{');
         printer_member(printer, "sha256", sha256);
         printer_close(printer, '}');
 }
@@ -57,8 +56,7 @@ static void print_digested(Printer *printer, const char *name, const char *sha25
 static void print_servers(Printer *printer, const RecordRun *run) {
         if (run->n_servers < 2)
                 return;
-        printer_key(printer, "servers");
-        printer_open(printer, '[');
+        printer_member_open(printer, "servers", '[');
         for (size_t i = 0; i < run->n_servers; i++)
                 printer_string(printer, run->servers[i]);
         printer_close(printer, ']');
@@ -69,8 +67,7 @@ static void print_order(Printer *printer, const RecordRun *run) {
         printer_member(printer, "note", run->note);
         if (!run->has_operator)
                 return;
-        printer_key(printer, "operator");
-        printer_open(printer, '{');
+        printer_member_open(printer, "operator", '{');
         printer_member_unsigned(printer, "uid", run->operator_uid);
         printer_member(printer, "name", run->operator);
         printer_close(printer, '}');
@@ -84,8 +81,7 @@ typedef enum RunPart {
 } RunPart;
 
 static void print_run(Printer *printer, const Station *station, const RecordRun *run, RunPart part) {
-        printer_key(printer, "run");
-        printer_open(printer, '{');
+        printer_member_open(printer, "run", '{');
         printer_member(printer, "id", run->id);
         printer_member(printer, "stage", stage_to_string(run->stage));
         printer_member(printer, "challenge", run->challenge);
@@ -112,8 +108,7 @@ static void print_run(Printer *printer, const Station *station, const RecordRun 
 static void print_configuration(Printer *printer, const RecordRun *run, RunPart part) {
         char limits[sizeof(((RecordEntry *) NULL)->plan) + sizeof("/limits")];
 
-        printer_key(printer, "configuration");
-        printer_open(printer, '[');
+        printer_member_open(printer, "configuration", '[');
         print_digested(printer, run->plan, run->plan_sha256);
         printer_close(printer, '}');
         if (run->limits_sha256 && part != RUN_OF_CHIP) {
@@ -125,12 +120,10 @@ static void print_configuration(Printer *printer, const RecordRun *run, RunPart 
 }
 
 static void print_evidence(Printer *printer, const RecordRun *run) {
-        printer_key(printer, "evidence");
-        printer_open(printer, '[');
+        printer_member_open(printer, "evidence", '[');
         print_digested(printer, run->evidence_name, run->evidence_sha256);
         printer_member(printer, "mediaType", "application/jsonl");
-        printer_key(printer, "annotations");
-        printer_open(printer, '{');
+        printer_member_open(printer, "annotations", '{');
         printer_member_unsigned(printer, "size", run->evidence_bytes);
         printer_close(printer, '}');
         printer_close(printer, '}');
@@ -159,21 +152,18 @@ static void print_version(Printer *printer, const char *name, const char *versio
 }
 
 static void print_environment(Printer *printer, const RecordSubject *subject) {
-        if (!is_told(subject->firmware) && !is_told(subject->firmware_build) && !is_told(subject->part_number))
-                return;
-        printer_key(printer, "environment");
-        printer_open(printer, '[');
+        size_t began = printer_member_open(printer, "environment", '[');
+
         print_version(printer, "firmware", subject->firmware, subject->firmware_build);
         print_version(printer, "part-number", subject->part_number, NULL);
-        printer_close(printer, ']');
+        printer_close_unless_empty(printer, began, ']');
 }
 
 /* Where the subject sits and what about it may change: none of it belongs to its identity. */
 static void print_place(Printer *printer, const RecordSubject *subject) {
         char path[LOCATION_STRING_MAX];
 
-        printer_key(printer, "location");
-        printer_open(printer, '{');
+        printer_member_open(printer, "location", '{');
         printer_member(printer, "path", location_format(&subject->where, path));
         printer_member(printer, "pciAddress", subject->pci_address);
         printer_member(printer, "tray", subject->tray);
@@ -267,8 +257,7 @@ static void print_component(Draft *draft, const RecordHealth *health) {
         char path[LOCATION_STRING_MAX];
 
         identity_print_open(p, &draft->identity, draft->identity.name);
-        printer_key(p, "annotations");
-        printer_open(p, '{');
+        printer_member_open(p, "annotations", '{');
         printer_member(p, "slot", location_format(&health->subject.where, path));
         printer_member(p, "result", result_to_string(health->result));
         printer_key(p, "logIndex");
@@ -290,8 +279,7 @@ static int print_host(Draft *draft, const Station *station, const RecordScan *sc
                         return r;
                 server = &other;
         }
-        printer_key(&draft->tail, "host");
-        printer_open(&draft->tail, '{');
+        printer_member_open(&draft->tail, "host", '{');
         printer_member(&draft->tail, "uri", server->uri);
         printer_close(&draft->tail, '}');
         return 0;
@@ -336,23 +324,33 @@ static const char *scan_status(const RecordScan *scan) {
 
 /* Its steps are told by what they measured and found; where one did not look is told here, since a failure there still stands. */
 static void print_left_out(Printer *printer, const Places *places) {
-        if (places->n_untested == 0)
-                return;
-        printer_key(printer, "untested");
-        printer_open(printer, '[');
+        size_t began = printer_member_open(printer, "untested", '[');
+
         for (size_t i = 0; i < places->n_untested; i++) {
                 printer_open(printer, '{');
                 printer_member(printer, "step", places->untested[i].step);
                 print_where(printer, &places->untested[i].where);
                 printer_close(printer, '}');
         }
-        printer_close(printer, ']');
+        printer_close_unless_empty(printer, began, ']');
+}
+
+static void print_counts(Printer *printer, const Reach *reach) {
+        size_t began = printer_member_open(printer, "coverage", '[');
+
+        for (size_t i = 0; i < reach->n_counts; i++) {
+                printer_open(printer, '{');
+                printer_member(printer, "name", reach->counts[i].name);
+                printer_member_number(printer, "reached", reach->counts[i].reached);
+                printer_member_number(printer, "promised", reach->counts[i].promised);
+                printer_close(printer, '}');
+        }
+        printer_close_unless_empty(printer, began, ']');
 }
 
 /* Which steps the plan had, and how much each of them tested of every chip: what a later plan no longer has, it does not clear. */
 static void print_tests(Printer *printer, const Places *places) {
-        printer_key(printer, "tests");
-        printer_open(printer, '[');
+        printer_member_open(printer, "tests", '[');
         for (size_t i = 0; i < places->n_reaches; i++) {
                 const Reach *reach = &places->reaches[i];
 
@@ -361,19 +359,7 @@ static void print_tests(Printer *printer, const Places *places) {
                 printer_member(printer, "check", reach->check);
                 if (reach->n_left_out > 0)
                         printer_member_unsigned(printer, "leftOut", reach->n_left_out);
-                if (reach->n_counts > 0) {
-                        printer_key(printer, "coverage");
-                        printer_open(printer, '[');
-                }
-                for (size_t k = 0; k < reach->n_counts; k++) {
-                        printer_open(printer, '{');
-                        printer_member(printer, "name", reach->counts[k].name);
-                        printer_member_number(printer, "reached", reach->counts[k].reached);
-                        printer_member_number(printer, "promised", reach->counts[k].promised);
-                        printer_close(printer, '}');
-                }
-                if (reach->n_counts > 0)
-                        printer_close(printer, ']');
+                print_counts(printer, reach);
                 printer_close(printer, '}');
         }
         printer_close(printer, ']');
@@ -395,8 +381,7 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         printer_member(&draft->tail, "status", scan_status(scan));
         printer_member(&draft->tail, "result", result_to_string(scan->result));
         if (scan->n_chips_of_server > 0) {
-                printer_key(&draft->tail, "chipCount");
-                printer_unsigned(&draft->tail, scan->n_chips_of_server);
+                printer_member_unsigned(&draft->tail, "chipCount", scan->n_chips_of_server);
         }
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
         print_diagnoses(&draft->tail, scan->steps, scan->n_steps, true);
@@ -446,8 +431,7 @@ static void print_components(Printer *payload, const DraftGroup *group, size_t n
                              const Signed *records) {
         char hex[DIGEST_HEX];
 
-        printer_key(payload, "components");
-        printer_open(payload, '[');
+        printer_member_open(payload, "components", '[');
         for (size_t i = 0; i < n; i++) {
                 const Printer *component = &group->drafts[i].component;
 
@@ -470,8 +454,7 @@ void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64
         printer_unsigned(payload, index);
         printer_text(payload, "}");
         if (index > 0) {
-                printer_key(payload, "previous");
-                printer_open(payload, '{');
+                printer_member_open(payload, "previous", '{');
                 printer_member(payload, "sha256", digest_to_hex(previous, hex));
                 printer_close(payload, '}');
         }

@@ -104,6 +104,14 @@ void print_chip_particulars(Printer *printer, const RecordSubject *chip);
 int print_server_particulars(Printer *printer, const RecordScan *scan);
 void print_where(Printer *printer, const Location *where); /* `component`: of a part */
 bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
+const char *measurement_unit(const RecordMeasurement *measurement); /* "1" where none is told */
+/* The step of that name; NULL: there is none. */
+const RecordStep *health_find_step(const RecordHealth *health, const char *name);
+
+static inline bool promise_is_open(const RecordPromise *promise) {
+        return promise->reached < promise->promised;
+}
+
 void print_errors(Printer *printer, const RecordStep *step);     /* what kept it from judging, and values that are none */
 void print_regions(Printer *printer, const RecordRegions *regions);
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

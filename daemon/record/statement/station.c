@@ -49,13 +49,11 @@ static const char *clock_start(void) {
 static void print_producer(Printer *p, const RecordLogOptions *options, const char *uri, const char *boot_id) {
         printer_open(p, '{');
         printer_member_always(p, "id", options->producer);
-        printer_key(p, "scanner");
-        printer_open(p, '{');
+        printer_member_open(p, "scanner", '{');
         printer_member(p, "name", "assayd");
         printer_member(p, "uri", uri);
         if (options->scanner_sha256) {
-                printer_key(p, "digest");
-                printer_open(p, '{');
+                printer_member_open(p, "digest", '{');
                 printer_member(p, "sha256", options->scanner_sha256);
                 printer_close(p, '}');
         }
@@ -110,11 +108,9 @@ void print_clock(Printer *printer, const Station *station) {
 
         r = adjtimex(&timex);
         synchronized = r >= 0 && !(timex.status & STA_UNSYNC);
-        printer_key(printer, "clock");
-        printer_open(printer, '{');
+        printer_member_open(printer, "clock", '{');
         printer_member(printer, "source", synchronized ? station->clock_source : r < 0 ? "none" : station->clock_start);
-        printer_key(printer, "synchronized");
-        printer_bool(printer, synchronized);
+        printer_member_bool(printer, "synchronized", synchronized);
         if (synchronized)
                 printer_member_number(printer, "maxErrorSeconds", (double) timex.maxerror / 1e6);
         if (clock_gettime(CLOCK_BOOTTIME, &now) == 0)
