@@ -18,18 +18,15 @@
 static const char *judge(const char *line, size_t n) {
         _cleanup_json_ json_t *statement = NULL;
         const char *wrong, *type;
-        SchemaWrong schema_wrong;
         _cleanup_health_ Health health = {};
-        char misfit[STATEMENT_WRONG];
+        SchemaWrong misfit;
         Judgement judgement;
 
         if (json_read(line, n, &statement, &wrong) < 0)
                 return "unreadable";
-        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || statement_spell_out(&statement, misfit) < 0)
+        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || statement_fit(&statement, &misfit) < 0)
                 return "schema";
         type = text_of(statement, "predicateType");
-        if (!schema_fits(statement, type, &schema_wrong))
-                return "schema";
         return statement_judge(statement, type, &health, &judgement) == 0 && !judgement.wrong[0] ? "fits" : "judge";
 }
 

@@ -3,7 +3,7 @@
 #
 # records-match-their-schemas.py FOLDER TWINS EXPORT-RECORDS FITS OLD: every record fits the schema that is published for its type in FOLDER, and so do
 # payloads of version 1 in OLD; and of every twin changed in one place a health record is refused. Then twins are derived: each member of one record of each type is taken
-# away and made something else. What the tables of the daemon (FITS) find of another shape the schema must refuse, and what the schema
+# away and made something else. What the rules that the daemon has of the schemas (FITS) find of another shape the schema must refuse, and what the schema
 # refuses they must not take.
 import base64
 import copy

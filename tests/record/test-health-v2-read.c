@@ -15,14 +15,19 @@
 
 #include "checks/cleanup.h"
 #include "daemon/record/encode/json.h"
-#include "daemon/record/statement/health-v2.h"
+#include "daemon/record/statement/statement-read.h"
+
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* Of steps as they are told, with ' for ". */
 static json_t *statement_with(const char *steps, const char *more) {
         char text[4096];
         json_t *statement;
 
-        (void) snprintf(text, sizeof(text), "{'predicate':{'location':{'path':'us0-2/chip3'},'result':'PASSED','steps':%s%s}}", steps, more);
+        (void) snprintf(text, sizeof(text), "{'_type':'https://in-toto.io/Statement/v1','subject':[{'digest':{'sha256':'" ZEROS "'}}],'predicateType':'" RECORD_TYPE_HEALTH_V2 "',"
+                        "'predicate':{'producer':{'id':'a'},'log':{'origin':'a','index':0},'configuration':[{'name':'a','digest':{'sha256':'" ZEROS "'}}],"
+                        "'run':{'id':'01934a6e-5e00-7000-8000-000000000001','stage':'PREFLIGHT','startedOn':'2026-11-21T09:14:02Z','finishedOn':'2026-11-21T09:14:02Z'},"
+                        "'location':{'path':'us0-2/chip3'},'result':'PASSED','steps':%s%s}}", steps, more);
         for (char *at = text; (at = strchr(at, '\''));)
                 *at = '"';
         statement = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -78,14 +83,15 @@ static void test_an_entry_is_the_measurements_that_it_stands_for(void **state) {
         };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
-                _cleanup_json_ json_t *statement = NULL, *whole = NULL;
-                char steps[1024], text[1024], wrong[HEALTH_V2_WRONG];
+                _cleanup_json_ json_t *statement = NULL;
+                char steps[1024], text[1024];
+                SchemaWrong wrong = {};
 
                 (void) snprintf(steps, sizeof(steps), "{'x':{'check':'host-link','result':'PASSED',%s}}", cases[i].entries);
                 statement = statement_with(steps, "");
-                if (health_v2_expand(statement, &whole, wrong) < 0)
-                        fail_msg("%s: %s", cases[i].entries, wrong);
-                describe(json_object_get(json_array_get(json_object_get(json_object_get(whole, "predicate"), "steps"), 0), "measurements"), text, sizeof(text));
+                if (statement_fit(&statement, &wrong) < 0)
+                        fail_msg("%s: %s", cases[i].entries, wrong.text);
+                describe(json_object_get(json_array_get(json_object_get(json_object_get(statement, "predicate"), "steps"), 0), "measurements"), text, sizeof(text));
                 assert_string_equal(text, cases[i].means);
         }
 }
@@ -94,73 +100,78 @@ static void test_what_is_no_entry_is_refused(void **state) {
         static const struct {
                 const char *steps, *says;
         } cases[] = {
-                { "[]", "no steps" },
-                { "7", "no steps" },
-                { "{'x':7}", "x is no step" },
-                { "{'x':{'result':'PASSED','status':'COMPLETE'}}", "x is no step" },
-                { "{'x':{'result':'PASSED','required':1}}", "x is no step" },
-                { "{'x':{'result':'PASSED','ms':[1]}}", "no span of time" },
-                { "{'x':{'result':'PASSED','ms':[1,'2']}}", "no span of time" },
-                { "{'x':{'result':'PASSED','ms':[-1,2]}}", "no span of time" },
-                { "{'x':{'result':'PASSED','measured':[]}}", "measurements that are no object" },
-                { "{'x':{'result':'PASSED','measured':{'':1}}}", "is no name" },
-                { "{'x':{'result':'PASSED','measured':{'a':'1'}}}", "no number" },
-                { "{'x':{'result':'PASSED','measured':{'a':true}}}", "no number" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1]}}}", "an entry that is none" },
-                { "{'x':{'result':'PASSED','measured':{'a':[]}}}", "an entry that is none" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,'<',2]}}}", "an entry that is none" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=']}}}", "a relation without a limit" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=','2']}}}", "a relation without a limit" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=',2,'W']}}}", "an entry that is none" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=',2,3]}}}", "an entry that is none" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,'of']}}}", "a promise of no number" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,{}]}}}", "parts of which nothing is told" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':[]}]}}}", "at tells nothing" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':[7]}]}}}", "a part that is no text" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,{'median':3}]}}}", "median tells nothing" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,{'min':-3}]}}}", "min tells nothing" },
-                { "{'x':{'result':'PASSED','measured':{'a':[1,{'min':3,'max':3}]}}}", "max tells nothing" },
-                { "{'x':{'result':'PASSED','measured':{'a':[[1,2],'<=',2]}}}", "not as many values as parts" },
+                { "[]", "steps: is not an object" },
+                { "7", "steps: is not an object" },
+                { "{'x':7}", "steps.x: is not an object" },
+                { "{'x':{'result':'PASSED','status':'COMPLETE'}}", "steps.x.status: is not what it must be" },
+                { "{'x':{'result':'PASSED','required':1}}", "steps.x.required: is not what it must be" },
+                { "{'x':{'result':'PASSED','ms':[1]}}", "steps.x.ms: is no list of the right length" },
+                { "{'x':{'result':'PASSED','ms':[1,'2']}}", "steps.x.ms[1]: is not what it must be" },
+                { "{'x':{'result':'PASSED','ms':[-1,2]}}", "steps.x.ms[0]: is not what it must be" },
+                { "{'x':{'result':'PASSED','check':7}}", "steps.x.check: is not what it must be" },
+                { "{'x':{'result':'INCONCLUSIVE','status':'SKIP'}}", "x does not say why it was not tested" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'of',-2]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':['hbm0/']}]}}}", "hbm0/ is no part" },
+                { "{'x':{'result':'PASSED','measured':{'/':1}}}", "/ is no name" },
+                { "{'x':{'result':'PASSED','measured':[]}}", "steps.x.measured: is not an object" },
+                { "{'x':{'result':'PASSED','measured':{'':1}}}", "steps.x.measured: has a member without a name" },
+                { "{'x':{'result':'PASSED','measured':{'a':'1'}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':true}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'<',2]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=']}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=','2']}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=',2,'W']}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'<=',2,3]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,'of']}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{}]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':[]}]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':[7]}]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{'median':3}]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{'min':-3}]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[1,{'min':3,'max':3}]}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':[[1,2],'<=',2]}}}", "steps.x.measured.a: is not what it must be" },
                 { "{'x':{'result':'PASSED','measured':{'a':[[1,2,3],{'at':['hbm0-1']}]}}}", "not as many values as parts" },
                 { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':['hbm1-1']}]}}}", "no range of parts" },
                 { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':['hbm3-0']}]}}}", "no range of parts" },
                 { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':['hbm0-999999']}]}}}", "no range of parts" },
                 { "{'x':{'result':'PASSED','measured':{'a':[1,{'at':['hbm0-1000','hbm0-1000']}]}}}", "more parts than anything has" },
-                { "{'x':{'result':'PASSED','measured':{'a':{'each':[1]}}}}", "is no entry and has none" },
-                { "{'x':{'result':'PASSED','measured':{'a':{'each':[1,2],'b':3}}}}", "is no entry and has none" },
-                { "{'x':{'result':'PASSED','measured':{'a':{'each':[1,{'each':[1,2]}]}}}}", "no number" },
+                { "{'x':{'result':'PASSED','measured':{'a':{'each':[1]}}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':{'each':[1,2],'b':3}}}}", "steps.x.measured.a: is not what it must be" },
+                { "{'x':{'result':'PASSED','measured':{'a':{'each':[1,{'each':[1,2]}]}}}}", "steps.x.measured.a: is not what it must be" },
                 { "{'x':{'result':'PASSED','measured':{'a':[1,'of',2,{'at':['hbm0']}]}}}", "promised twice, or not of the chip" },
                 { "{'x':{'result':'PASSED','counted':{'/a':[1,'of',2]}},'y':{'result':'PASSED','counted':{'/a':[1,'of',3]}}}", "promised twice" },
         };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
-                _cleanup_json_ json_t *statement = statement_with(cases[i].steps, ""), *whole = NULL;
-                char wrong[HEALTH_V2_WRONG] = "";
+                _cleanup_json_ json_t *statement = statement_with(cases[i].steps, "");
+                SchemaWrong wrong = {};
 
-                assert_int_equal(health_v2_expand(statement, &whole, wrong), -EBADMSG);
-                if (!strstr(wrong, cases[i].says))
-                        fail_msg("%s: %s", cases[i].steps, wrong);
+                assert_int_equal(statement_fit(&statement, &wrong), -EBADMSG);
+                if (!strstr(wrong.text, cases[i].says))
+                        fail_msg("%s: %s", cases[i].steps, wrong.text);
         }
 }
 
 /* A range must not cost what it says. */
 static void test_a_bomb_is_refused(void **state) {
-        _cleanup_json_ json_t *statement = NULL, *whole = NULL;
-        char steps[4096] = "{", wrong[HEALTH_V2_WRONG];
+        _cleanup_json_ json_t *statement = NULL;
+        char steps[4096] = "{";
+        SchemaWrong wrong;
 
         for (unsigned i = 0; i < 20; i++)
                 (void) snprintf(steps + strlen(steps), sizeof(steps) - strlen(steps), "%s'x%u':{'result':'PASSED','measured':{'a':[1,{'at':['hbm0-999']}]}}", i > 0 ? "," : "", i);
         (void) strcat(steps, "}");
         statement = statement_with(steps, "");
-        assert_int_equal(health_v2_expand(statement, &whole, wrong), -EBADMSG);
-        assert_string_equal(wrong, "more measurements than a record has");
+        assert_int_equal(statement_fit(&statement, &wrong), -EBADMSG);
+        assert_string_equal(wrong.text, "more measurements than a record has");
 }
 
 static void test_what_follows_is_spelled_out(void **state) {
         _cleanup_json_ json_t *statement = statement_with("{'a':{'result':'PASSED','counted':{'n':[3,'of',4]}},'b':{'check':'a','result':'WARNED','required':false,'counted':{'n':[9,'of',4]}},"
                                                          "'c':{'result':'FAILED'},'d':{'status':'SKIP','result':'INCONCLUSIVE','reason':'budget','open':['q'],'counted':{'/a_n':[99,'of',4]}}}",
-                                                         ",'coverage':{'q':[1,2]}"),
-                              *whole = NULL;
+                                                         ",'coverage':{'q':[1,2]}");
         static const struct {
                 const char *member, *json;
         } expected[] = {
@@ -171,11 +182,11 @@ static void test_what_follows_is_spelled_out(void **state) {
                 { "untestedTests", "[{\"name\":\"d\",\"reason\":\"budget\",\"coverage\":[\"q\"]}]" },
                 { "coverage", "[{\"name\":\"q\",\"reached\":1,\"promised\":2},{\"name\":\"a_n\",\"reached\":9,\"promised\":4}]" },
         };
-        char wrong[HEALTH_V2_WRONG];
+        SchemaWrong wrong;
 
-        assert_int_equal(health_v2_expand(statement, &whole, wrong), 0);
+        assert_int_equal(statement_fit(&statement, &wrong), 0);
         for (size_t i = 0; i < ELEMENTS(expected); i++) {
-                char *text = json_dumps(json_object_get(json_object_get(whole, "predicate"), expected[i].member), JSON_COMPACT | JSON_ENCODE_ANY);
+                char *text = json_dumps(json_object_get(json_object_get(statement, "predicate"), expected[i].member), JSON_COMPACT | JSON_ENCODE_ANY);
 
                 assert_string_equal(text, expected[i].json);
                 free(text);

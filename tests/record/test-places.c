@@ -198,7 +198,7 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         _cleanup_json_ json_t *statement = NULL;
         _cleanup_printer_ Printer payload = {};
         _cleanup_health_ Health health = {};
-        char wrong[STATEMENT_WRONG];
+        SchemaWrong wrong;
         Judgement judgement;
         Places places;
 
@@ -207,8 +207,8 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         statement_print(&payload, group, k, k + 1, none[k > 0 ? k - 1 : 0].envelope.id, none);
         assert_int_equal(payload.error, 0);
         statement = json_loadb(payload.text, payload.n, 0, NULL);
-        if (statement_spell_out(&statement, wrong) < 0)
-                fail_msg("%s: %.*s", wrong, (int) payload.n, payload.text);
+        if (statement_fit(&statement, &wrong) < 0)
+                fail_msg("%s: %.*s", wrong.text, (int) payload.n, payload.text);
         assert_int_equal(statement_judge(statement, draft->entry.type, &health, &judgement), 0);
         if (judgement.wrong[0])
                 fail_msg("%s: %.*s", judgement.wrong, (int) payload.n, payload.text);

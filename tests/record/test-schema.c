@@ -50,7 +50,8 @@ static void test_what_is_wrong_is_named_with_its_place(void **state) {
         } cases[] = {
                 { "predicate.steps[2].measurements[0].unit: is missing", { "predicate.steps.2.measurements.0.unit", NULL } },
                 { "predicate.run.stage: is not what it must be", { "predicate.run.stage", "\"PRELUDE\"" } },
-                { "predicate.passedTests: is not what it must be", { "predicate.passedTests", "{}" } },
+                { "predicate.passedTests: is no list of the right length", { "predicate.passedTests", "{}" } },
+                { "predicate.passedTests[1]: is not what it must be", { "predicate.passedTests.1", "7" } },
                 { "predicate.steps: is no list of the right length", { "predicate.steps", "{}" } },
                 { "predicate.steps[0]: is not an object", { "predicate.steps.0", "7" } },
                 { "predicate.producer.scanner: has neither", { "predicate.producer.scanner", "{}" } },

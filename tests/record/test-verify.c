@@ -269,8 +269,8 @@ static void test_a_payload_that_is_no_record_is_refused_though_its_signature_is_
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\"}", "predicateType" },
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"_type\":\"\"}", "twice" },
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v3\"}", "none of ours" },
-                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\"}", "no predicate" },
-                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\",\"predicate\":{}}", "no steps" },
+                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\"}", "subject: is missing" },
+                { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v2\",\"subject\":[{\"digest\":{\"sha256\":\"\"}}],\"predicate\":{}}", "subject[0].digest.sha256: is not what it must be" },
                 { "{\"_type\":\"https://in-toto.io/Statement/v1\",\"predicateType\":\"urn:assay:attestation:health:v1\"}", "subject: is missing" },
         };
         RecordVerified verified;

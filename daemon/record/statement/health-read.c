@@ -298,12 +298,11 @@ bool health_agrees(const Health *health, Judgement *wrong) {
 int health_read(json_t *statement, const char *predicate_type, Health *ret) {
         Health health = { .statement = json_incref(statement) };
         Reading reading = { .health = &health };
-        char wrong[STATEMENT_WRONG];
+        SchemaWrong misfit;
         const json_t *predicate;
 
-        /* The check of its shape has spelled it out already. */
         if (json_is_object(json_object_get(json_object_get(statement, "predicate"), "steps")))
-                reading.error = statement_spell_out(&health.statement, wrong);
+                reading.error = statement_fit(&health.statement, &misfit);
         if (reading.error < 0) {
                 health_done(&health);
                 return reading.error;

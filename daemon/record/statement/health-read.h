@@ -38,8 +38,11 @@ typedef struct Health {
         Arena arena;
 } Health;
 
-/* STATEMENT, of PREDICATE_TYPE, health or a roll-up, fits its schema; what comes back of any other must not be judged. -ENOMEM. */
-int health_read(json_t *statement, const char *predicate_type, Health *ret); /* -EBADMSG: a later form of it cannot be spelled out; see health-v2.h */
+/*
+ * STATEMENT, of PREDICATE_TYPE, health or a roll-up, was found to fit (statement-read.h), or is as it was signed; what comes back of one that does not fit must
+ * not be judged. -EBADMSG: a later form of it does not; -ENOMEM.
+ */
+int health_read(json_t *statement, const char *predicate_type, Health *ret);
 /* The same of a verdict that was verified, from its payload. -EBADMSG: it is none. */
 int health_read_verified(const RecordVerified *verified, Health *ret);
 /* Whether the lists of names beside the steps are theirs. */

@@ -34,8 +34,7 @@
 
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/record.h"
-
-#define HEALTH_V2_WRONG 160
+#include "daemon/record/statement/schema.h"
 
 /* The unit of measurement NAME of CHECK where none is told. */
 const char *health_v2_unit(const char *check, const char *name);
@@ -44,7 +43,7 @@ const char *health_v2_unit(const char *check, const char *name);
 void health_v2_print(Printer *printer, const RecordRun *run, const RecordHealth *health);
 
 /*
- * STATEMENT, of version 2, in the members of version 1 but for what it does not tell; *RET is a new reference. -EBADMSG, and *WRONG says why: then it is no such
+ * STATEMENT, which fits the schema of version 2, in the members of version 1 but for what it does not tell; *RET is a new reference. -EBADMSG, and *WRONG says why: then it is no such
  * record; -ENOMEM.
  */
-int health_v2_expand(const json_t *statement, json_t **ret, char wrong[static HEALTH_V2_WRONG]);
+int health_v2_expand(const json_t *statement, json_t **ret, SchemaWrong *wrong);

@@ -12,11 +12,17 @@ bool record_type_is_health(const char *type) {
         return strcmp(type, RECORD_TYPE_HEALTH) == 0 || strcmp(type, RECORD_TYPE_HEALTH_V2) == 0;
 }
 
-int statement_spell_out(json_t **statement, char wrong[static STATEMENT_WRONG]) {
+static bool is_later(const json_t *statement) {
+        return strcmp(text_of(statement, "predicateType"), RECORD_TYPE_HEALTH_V2) == 0;
+}
+
+int statement_fit(json_t **statement, SchemaWrong *wrong) {
         json_t *whole;
         int r;
 
-        if (strcmp(text_of(*statement, "predicateType"), RECORD_TYPE_HEALTH_V2) != 0)
+        if (!schema_fits(*statement, text_of(*statement, "predicateType"), wrong))
+                return -EBADMSG;
+        if (!is_later(*statement))
                 return 0;
         r = health_v2_expand(*statement, &whole, wrong);
         if (r < 0)
@@ -28,13 +34,13 @@ int statement_spell_out(json_t **statement, char wrong[static STATEMENT_WRONG]) 
 
 int record_statement_read(const char *payload, size_t n, json_t **ret) {
         _cleanup_json_ json_t *statement = NULL;
-        char text[STATEMENT_WRONG];
+        SchemaWrong misfit;
         const char *wrong;
         int r;
 
         r = json_read(payload, n, &statement, &wrong);
-        if (r == 0)
-                r = statement_spell_out(&statement, text);
+        if (r == 0 && is_later(statement))
+                r = statement_fit(&statement, &misfit);
         if (r < 0)
                 return r;
         *ret = statement;

@@ -6,11 +6,10 @@
 #include <jansson.h>
 
 #include "daemon/record/record.h"
-
-#define STATEMENT_WRONG 160
+#include "daemon/record/statement/schema.h"
 
 /*
- * Puts the statement of a chip in the members of version 1 in place of one of a later version (health-v2.h); what it does not tell is not there, either. Any
- * other stays. -EBADMSG, and *WRONG says why; -ENOMEM.
+ * STATEMENT, as it was signed, fits the schema of its type. That of a chip is put in the members of version 1 in place of one of a later version
+ * (health-v2.h); what it does not tell is not there, either. Any other stays. -EBADMSG, and *WRONG says why; -ENOMEM.
  */
-int statement_spell_out(json_t **statement, char wrong[static STATEMENT_WRONG]);
+int statement_fit(json_t **statement, SchemaWrong *wrong);

@@ -112,8 +112,7 @@ int verify_read_entry(const json_t *statement, RecordVerified *ret) {
 static int check_payload(const RecordPolicy *policy, const Envelope *envelope, const Bundle *bundle, Verification *v, Refusal *refusal) {
         RecordVerified *verified = &v->verified;
         _cleanup_json_ json_t *statement = NULL;
-        SchemaWrong schema_wrong = {};
-        char spelled[STATEMENT_WRONG];
+        SchemaWrong misfit;
         _cleanup_health_ Health health = {};
         const char *type, *wrong;
         Judgement judgement;
@@ -124,12 +123,10 @@ static int check_payload(const RecordPolicy *policy, const Envelope *envelope, c
                 return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
                 return refuse(refusal, "the payload is no ", STATEMENT_TYPE);
-        r = statement_spell_out(&statement, spelled);
+        r = statement_fit(&statement, &misfit);
         if (r < 0)
-                return r == -EBADMSG ? refuse(refusal, "the payload: ", spelled) : r;
+                return r == -EBADMSG ? refuse(refusal, "the payload: ", misfit.text) : r;
         type = text_of(statement, "predicateType");
-        if (!schema_fits(statement, type, &schema_wrong))
-                return refuse(refusal, "the payload: ", schema_wrong.text);
         r = statement_judge(statement, type, &health, &judgement);
         if (r < 0)
                 return r;
