@@ -107,11 +107,7 @@ int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier
         tail = &group->drafts[0].tail;
         printer_member(tail, "cause", doubt->cause);
         printer_member(tail, "note", decision->note);
-        printer_member_open(tail, "operator", '{');
-        printer_member_unsigned(tail, "uid", decision->uid);
-        if (decision->name)
-                printer_member(tail, "name", decision->name);
-        printer_close(tail, '}');
+        print_operator(tail, decision->uid, decision->name);
         print_history(tail, "kept", kept->size, &root);
         if (doubt->size > 0)
                 print_history(tail, "signed", doubt->size, &doubt->root);

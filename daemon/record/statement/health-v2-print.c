@@ -12,17 +12,13 @@
 /* ---- parts ---- */
 
 static const char *path_below(const Location *where, const Location *subject, char text[static LOCATION_STRING_MAX + 1]) {
-        char above[LOCATION_STRING_MAX];
+        const char *below;
 
-        if (location_equal(where, subject))
-                return ".";
-        if (!location_contains(subject, where)) {
-                text[0] = '/';
-                (void) location_format(where, text + 1);
+        text[0] = '/';
+        below = place_below(where, subject, text + 1);
+        if (below == text + 1)
                 return text;
-        }
-        (void) location_format(where, text);
-        return text + strlen(location_format(subject, above)) + 1;
+        return *below ? below : ".";
 }
 
 /* How many bytes of TEXT stand before the digits at its end, and what these say; the whole length where there are none or too many. */

@@ -24,53 +24,27 @@ const char *health_step_result(Verdict verdict) {
         return verdict >= 0 && verdict < _VERDICT_MAX ? step_words[verdict].result : "";
 }
 
-/* The component types of OCP Test & Validation. */
+/* The component types of OCP Test & Validation. Cells, rows and the pieces of engines are functions. */
 static const char *component_type(LocationKind kind) {
-        switch (kind) {
-        case LOCATION_CHIP:
-                return "ASIC";
-        case LOCATION_HBM:
-        case LOCATION_CHANNEL:
-        case LOCATION_PSEUDO_CHANNEL:
-        case LOCATION_SID:
-        case LOCATION_BANK_GROUP:
-        case LOCATION_BANK:
-        case LOCATION_DIE:
-        case LOCATION_CORE:
-                return "ASIC-SUBSYSTEM";
-        case LOCATION_DQ:
-        case LOCATION_LINK:
-        case LOCATION_LANE:
-        case LOCATION_PATH:
-                return "BUS";
-        case LOCATION_SUBARRAY:
-        case LOCATION_ROW:
-        case LOCATION_SUB_WORDLINE:
-        case LOCATION_COLUMN:
-        case LOCATION_BIT:
-        case LOCATION_PE:
-        case LOCATION_PSUM:
-        case LOCATION_PSUM_PARTITION:
-        case LOCATION_SBUF:
-        case LOCATION_SBUF_PARTITION:
-        case LOCATION_SRAM_ROW:
-        case LOCATION_SRAM_BIT:
-        case LOCATION_VECTOR:
-        case LOCATION_SCALAR:
-        case LOCATION_GPSIMD:
-        case LOCATION_ENGINE_LANE:
-        case LOCATION_SPARSE:
-        case LOCATION_SPARSE_ROW:
-        case LOCATION_SPARSE_SLOT:
-                return "FUNCTION";
-        case LOCATION_NIC:
-                return "CONNECTOR";
-        case LOCATION_SERVER:
-        case _LOCATION_KIND_MAX:
-        case _LOCATION_KIND_INVALID:
-                break;
-        }
-        return "UNSPECIFIED";
+        static const char *const types[_LOCATION_KIND_MAX] = {
+                [LOCATION_SERVER] = "UNSPECIFIED", [LOCATION_CHIP] = "ASIC",          [LOCATION_NIC] = "CONNECTOR",
+                [LOCATION_HBM] = "ASIC-SUBSYSTEM", [LOCATION_CHANNEL] = "ASIC-SUBSYSTEM", [LOCATION_PSEUDO_CHANNEL] = "ASIC-SUBSYSTEM",
+                [LOCATION_DIE] = "ASIC-SUBSYSTEM", [LOCATION_SID] = "ASIC-SUBSYSTEM", [LOCATION_BANK_GROUP] = "ASIC-SUBSYSTEM",
+                [LOCATION_BANK] = "ASIC-SUBSYSTEM", [LOCATION_CORE] = "ASIC-SUBSYSTEM",
+                [LOCATION_DQ] = "BUS",             [LOCATION_LINK] = "BUS",           [LOCATION_LANE] = "BUS", [LOCATION_PATH] = "BUS",
+        };
+
+        return kind >= 0 && kind < _LOCATION_KIND_MAX ? types[kind] ?: "FUNCTION" : "UNSPECIFIED";
+}
+
+const char *place_below(const Location *where, const Location *subject, char text[static LOCATION_STRING_MAX]) {
+        char above[LOCATION_STRING_MAX];
+        size_t n = strlen(location_format(subject, above));
+
+        (void) location_format(where, text);
+        if (!location_contains(subject, where))
+                return text;
+        return text + n + (text[n] == '/');
 }
 
 void print_where(Printer *printer, const Location *where) {

@@ -22,12 +22,13 @@
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/record.h"
 
-#define IDENTITY_URI_MAX 320
+#define IDENTITY_URI_MAX      320
+#define IDENTITY_DOCUMENT_MAX 640 /* of what a URI and an origin spell */
 
 typedef struct Identity {
         const char *name; /* the kind */
         char uri[IDENTITY_URI_MAX]; /* urn:dev:ops:PEN-PRODUCT-SERIAL, with _SLOT for a slot */
-        char document[640];
+        char document[IDENTITY_DOCUMENT_MAX];
         uint8_t digest[DIGEST_BYTES];
 } Identity;
 
@@ -38,8 +39,9 @@ typedef struct IdentityIssuer {
 } IdentityIssuer;
 
 bool identity_serial_is_valid(const char *serial);
-int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
-                Identity *ret);
+int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server, Identity *ret);
+/* Its name and URI alone. */
+void identity_name(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server, Identity *ret);
 
 /* Product and serial that URI tells, "" where it tells none: one of a part without a serial has no serial of its own. */
 void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
@@ -47,5 +49,7 @@ void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES
 /* Whether SHA256 is of the document that URI spells, of a record in the log ORIGIN; also where URI is none of ours. */
 bool identity_fits(const char *uri, const char *sha256, const char *origin);
 
+/* KEY: a digest, by its algorithm. */
+void print_sha256(Printer *printer, const char *key, const char *hex);
 /* {"name":…,"uri":…,"digest":{…} and an open brace: the caller may go on, and closes. */
 void identity_print_open(Printer *printer, const Identity *identity, const char *name);

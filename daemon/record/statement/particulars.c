@@ -24,17 +24,11 @@ static bool is_same(const Assembly *a, const Assembly *b) {
         return is_alike(a, b) && a->serial[0] && strcmp(a->serial, b->serial) == 0;
 }
 
-static const char *path_below(const Assembly *assembly, const Location *subject, char text[static LOCATION_STRING_MAX]) {
-        char above[LOCATION_STRING_MAX];
-
-        (void) location_format(&assembly->where, text);
-        return location_equal(&assembly->where, subject) ? text : text + strlen(location_format(subject, above)) + 1;
-}
-
 /* FIRST and those behind it that are alike; these are done, then. */
 static void print_alike(Printer *printer, const Assembly **list, size_t n, size_t first, const Location *subject) {
         const Assembly *like = list[first];
         char path[LOCATION_STRING_MAX];
+        const char *below;
 
         printer_open(printer, '{');
         printer_member(printer, "name", like->word);
@@ -42,8 +36,10 @@ static void print_alike(Printer *printer, const Assembly **list, size_t n, size_
         printer_member(printer, "version", like->version);
         printer_member_open(printer, "at", '[');
         for (size_t i = first; i < n; i++)
-                if (list[i] && is_alike(list[i], like))
-                        printer_string(printer, path_below(list[i], subject, path));
+                if (list[i] && is_alike(list[i], like)) {
+                        below = place_below(&list[i]->where, subject, path);
+                        printer_string(printer, *below ? below : path);
+                }
         printer_close(printer, ']');
         printer_member_open(printer, "serials", '[');
         for (size_t i = first; i < n; i++)

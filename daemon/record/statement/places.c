@@ -24,6 +24,12 @@ static void add_untested(Places *places, const char *step, const Location *where
         places->untested[places->n_untested - 1].is_together = found && strcmp(found, UNTESTED_TOGETHER) == 0 && location_kind(where) == LOCATION_CHIP;
 }
 
+static void add_failed(const RecordStep *step, Places *places) {
+        for (size_t i = 0; i < step->n_diagnoses; i++)
+                if (step->diagnoses[i].severity == SEVERITY_FAIL)
+                        add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
+}
+
 static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
         size_t n_failed = places->n_failed;
 
@@ -39,32 +45,42 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
                 else if (measurement->value > 0)
                         add_untested(places, step->name, &measurement->where, measurement->name);
         }
-        for (size_t i = 0; i < step->n_diagnoses; i++)
-                if (step->diagnoses[i].severity == SEVERITY_FAIL)
-                        add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
+        add_failed(step, places);
         if (step->verdict == VERDICT_FAILED && places->n_failed == n_failed && location_kind(subject) != LOCATION_SERVER)
                 add(places->failed, &places->n_failed, step->name, subject);
 }
 
+/* With room for so many; the rest is zero. */
+static int places_new(size_t n_failed, size_t n_untested, size_t n_reaches, Places *ret) {
+        Places places = {
+                .failed = calloc(n_failed + 1, sizeof(RecordPlace)),
+                .untested = calloc(n_untested + 1, sizeof(RecordPlace)),
+                .reaches = calloc(n_reaches + 1, sizeof(Reach)),
+        };
+
+        if (!places.failed || !places.untested || !places.reaches) {
+                places_done(&places);
+                return -ENOMEM;
+        }
+        *ret = places;
+        return 0;
+}
+
 static int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret) {
         size_t n_failed = 0, n_untested = 0;
-        Places places = { .stage = stage };
+        int r;
 
         for (size_t i = 0; i < n_steps; i++) {
                 n_failed += steps[i].n_diagnoses + 1;
                 n_untested += steps[i].n_measurements + 1;
         }
-        places.failed = calloc(n_failed + 1, sizeof(RecordPlace));
-        places.untested = calloc(n_untested + 1, sizeof(RecordPlace));
-        places.reaches = calloc(n_steps + 1, sizeof(Reach));
-        places.tells_reaches = true;
-        if (!places.failed || !places.untested || !places.reaches) {
-                places_done(&places);
-                return -ENOMEM;
-        }
+        r = places_new(n_failed, n_untested, n_steps, ret);
+        if (r < 0)
+                return r;
+        ret->stage = stage;
+        ret->tells_reaches = true;
         for (size_t i = 0; i < n_steps; i++)
-                read_step(&steps[i], subject, in_part, &places);
-        *ret = places;
+                read_step(&steps[i], subject, in_part, ret);
         return 0;
 }
 
@@ -90,14 +106,10 @@ static bool is_left_out(const RecordStep *step) {
         return step->verdict == VERDICT_SKIPPED && step->reason == REASON_NOT_REQUESTED;
 }
 
-static bool tells_unasked(const char *name, double value) {
-        return reach_name_ends_with(name, REACH_UNASKED) && value > 0;
-}
-
 /* It ran without chips that nobody asked for. */
 static bool lacks_chips(const RecordStep *step) {
         for (size_t i = 0; i < step->n_measurements; i++)
-                if (measurement_is_printable(&step->measurements[i]) && tells_unasked(step->measurements[i].name, step->measurements[i].value))
+                if (measurement_is_printable(&step->measurements[i]) && step->measurements[i].value > 0 && reach_name_ends_with(step->measurements[i].name, REACH_UNASKED))
                         return true;
         return false;
 }
@@ -153,24 +165,23 @@ int places_of_health(const RecordRun *run, const RecordHealth *health, Places *r
 /* A roll-up says of its steps no more than what stands, and where they did not look. */
 static int places_of_rollup(const Health *health, Places *ret) {
         const RecordScan *scan = &health->scan;
-        Places places = { .stage = scan->run.stage, .in_part = is_in_part_of_server(scan), .tells_reaches = health->tells_reaches };
+        size_t n_failed = 0;
+        int r;
 
-        places.failed = calloc(scan->n_steps + 1, sizeof(RecordPlace));
-        places.untested = calloc(health->n_untested + 1, sizeof(RecordPlace));
-        places.reaches = calloc(health->n_reaches + 1, sizeof(Reach));
-        if (!places.failed || !places.untested || !places.reaches) {
-                places_done(&places);
-                return -ENOMEM;
-        }
         for (size_t i = 0; i < scan->n_steps; i++)
-                for (size_t k = 0; k < scan->steps[i].n_diagnoses; k++)
-                        if (scan->steps[i].diagnoses[k].severity == SEVERITY_FAIL)
-                                add(places.failed, &places.n_failed, scan->steps[i].name, &scan->steps[i].diagnoses[k].where);
-        for (; places.n_untested < health->n_untested; places.n_untested++)
-                places.untested[places.n_untested] = health->untested[places.n_untested];
-        for (; places.n_reaches < health->n_reaches; places.n_reaches++)
-                places.reaches[places.n_reaches] = health->reaches[places.n_reaches];
-        *ret = places;
+                n_failed += scan->steps[i].n_diagnoses;
+        r = places_new(n_failed, health->n_untested, health->n_reaches, ret);
+        if (r < 0)
+                return r;
+        ret->stage = scan->run.stage;
+        ret->in_part = is_in_part_of_server(scan);
+        ret->tells_reaches = health->tells_reaches;
+        for (size_t i = 0; i < scan->n_steps; i++)
+                add_failed(&scan->steps[i], ret);
+        for (; ret->n_untested < health->n_untested; ret->n_untested++)
+                ret->untested[ret->n_untested] = health->untested[ret->n_untested];
+        for (; ret->n_reaches < health->n_reaches; ret->n_reaches++)
+                ret->reaches[ret->n_reaches] = health->reaches[ret->n_reaches];
         return 0;
 }
 

@@ -43,12 +43,10 @@ int draft_nothing(DraftGroup **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-/* {"name":…,"digest":{…} and an open brace: the caller may go on, and closes. */
 static void print_digested(Printer *printer, const char *name, const char *sha256) {
         printer_open(printer, '{');
         printer_member(printer, "name", name);
-        printer_member_open(printer, "digest", '{');
-        printer_member(printer, "sha256", sha256);
+        print_sha256(printer, "digest", sha256);
         printer_close(printer, '}');
 }
 
@@ -62,15 +60,18 @@ static void print_servers(Printer *printer, const RecordRun *run) {
         printer_close(printer, ']');
 }
 
+void print_operator(Printer *printer, uint32_t uid, const char *name) {
+        printer_member_open(printer, "operator", '{');
+        printer_member_unsigned(printer, "uid", uid);
+        printer_member(printer, "name", name);
+        printer_close(printer, '}');
+}
+
 /* The operator, and the note that came with the request. */
 static void print_order(Printer *printer, const RecordRun *run) {
         printer_member(printer, "note", run->note);
-        if (!run->has_operator)
-                return;
-        printer_member_open(printer, "operator", '{');
-        printer_member_unsigned(printer, "uid", run->operator_uid);
-        printer_member(printer, "name", run->operator);
-        printer_close(printer, '}');
+        if (run->has_operator)
+                print_operator(printer, run->operator_uid, run->operator);
 }
 
 /* How much of a run a record tells: what is the same for all of its records stands in those of its server alone. */
@@ -99,7 +100,6 @@ static void print_run(Printer *printer, const Station *station, const RecordRun 
         if (run->worker_sha256 && part != RUN_OF_CHIP) {
                 printer_key(printer, "worker");
                 print_digested(printer, "assay-run", run->worker_sha256);
-                printer_close(printer, '}');
         }
         printer_close(printer, '}');
 }
@@ -110,18 +110,18 @@ static void print_configuration(Printer *printer, const RecordRun *run, RunPart 
 
         printer_member_open(printer, "configuration", '[');
         print_digested(printer, run->plan, run->plan_sha256);
-        printer_close(printer, '}');
         if (run->limits_sha256 && part != RUN_OF_CHIP) {
                 (void) snprintf(limits, sizeof(limits), "%s/limits", run->plan);
                 print_digested(printer, limits, run->limits_sha256);
-                printer_close(printer, '}');
         }
         printer_close(printer, ']');
 }
 
 static void print_evidence(Printer *printer, const RecordRun *run) {
         printer_member_open(printer, "evidence", '[');
-        print_digested(printer, run->evidence_name, run->evidence_sha256);
+        printer_open(printer, '{');
+        printer_member(printer, "name", run->evidence_name);
+        print_sha256(printer, "digest", run->evidence_sha256);
         printer_member(printer, "mediaType", "application/jsonl");
         printer_member_open(printer, "annotations", '{');
         printer_member_unsigned(printer, "size", run->evidence_bytes);
@@ -213,15 +213,11 @@ static int draft_open(Draft *draft, const Station *station, const char *type, co
 }
 
 int draft_check(const Draft *draft) {
-        if (draft->head.error < 0)
-                return draft->head.error;
-        if (draft->tail.error < 0)
-                return draft->tail.error;
-        if (draft->component.error < 0)
-                return draft->component.error;
-        if (draft->head.n + draft->tail.n + OPEN_BYTES > RECORD_ENVELOPE_MAX / 4 * 3 - OPEN_BYTES)
+        int error = draft->head.error ?: draft->tail.error ?: draft->component.error;
+
+        if (error == 0 && draft->head.n + draft->tail.n + OPEN_BYTES > RECORD_ENVELOPE_MAX / 4 * 3 - OPEN_BYTES)
                 return -E2BIG;
-        return 0;
+        return error;
 }
 
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server,
@@ -241,9 +237,8 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
                 return context.error;
 
         r = draft_open(&group->drafts[0], station, RECORD_TYPE_RUN_START, run, server, server, &context);
-        if (r < 0)
-                return r;
-        r = draft_check(&group->drafts[0]);
+        if (r == 0)
+                r = draft_check(&group->drafts[0]);
         if (r < 0)
                 return r;
 
@@ -263,48 +258,29 @@ static void print_component(Draft *draft, const RecordHealth *health) {
         printer_key(p, "logIndex");
 }
 
-static bool has_same_identity(const RecordSubject *a, const RecordSubject *b) {
-        return location_equal(&a->where, &b->where) && strcmp(a->serial ?: "", b->serial ?: "") == 0 &&
-               strcmp(a->product ?: "", b->product ?: "") == 0;
-}
+static void print_host(Draft *draft, const Station *station, const RecordSubject *host) {
+        Identity identity;
 
-/* SERVER: the identity of the one that was scanned, which is worked out once for all chips that sit in it. */
-static int print_host(Draft *draft, const Station *station, const RecordScan *scan, const RecordSubject *host, const Identity *server) {
-        Identity other;
-        int r;
-
-        if (!has_same_identity(host, &scan->server)) {
-                r = identity_of(&station->issuer, host, host, &other);
-                if (r < 0)
-                        return r;
-                server = &other;
-        }
+        identity_name(&station->issuer, host, host, &identity);
         printer_member_open(&draft->tail, "host", '{');
-        printer_member(&draft->tail, "uri", server->uri);
+        printer_member(&draft->tail, "uri", identity.uri);
         printer_close(&draft->tail, '}');
-        return 0;
 }
 
-static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan, const RecordHealth *health,
-                      const Identity *server, const Printer *context) {
+static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan, const RecordHealth *health, const Printer *context) {
         int r;
 
-        r = draft_open(draft, station, RECORD_TYPE_HEALTH_V2, &scan->run, &health->subject, &health->host,
-                       context);
+        r = draft_open(draft, station, RECORD_TYPE_HEALTH_V2, &scan->run, &health->subject, &health->host, context);
+        if (r == 0)
+                r = places_of_health(&scan->run, health, &draft->places);
         if (r < 0)
                 return r;
+        draft->has_places = true;
         draft->entry.result = health->result;
         draft->entry.finished_usec = scan->run.finished_usec;
         for (size_t i = 0; i < health->n_steps; i++)
                 draft->has_regions = draft->has_regions || health->steps[i].regions;
-        r = places_of_health(&scan->run, health, &draft->places);
-        if (r < 0)
-                return r;
-        draft->has_places = true;
-
-        r = print_host(draft, station, scan, &health->host, server);
-        if (r < 0)
-                return r;
+        print_host(draft, station, &health->host);
         print_chip_particulars(&draft->tail, &health->subject);
         health_v2_print(&draft->tail, &scan->run, health);
         print_component(draft, health);
@@ -369,15 +345,16 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
                          const Printer *context) {
         int r;
 
-        r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server,
-                       context);
+        r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server, context);
+        if (r == 0)
+                r = places_of_scan(scan, &draft->places);
+        if (r == 0)
+                r = print_server_particulars(&draft->tail, scan);
         if (r < 0)
                 return r;
+        draft->has_places = true;
         draft->entry.result = scan->result;
         draft->entry.finished_usec = scan->run.finished_usec;
-        r = print_server_particulars(&draft->tail, scan);
-        if (r < 0)
-                return r;
         printer_member(&draft->tail, "status", scan_status(scan));
         printer_member(&draft->tail, "result", result_to_string(scan->result));
         if (scan->n_chips_of_server > 0) {
@@ -385,10 +362,6 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         }
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
         print_diagnoses(&draft->tail, scan->steps, scan->n_steps, true);
-        r = places_of_scan(scan, &draft->places);
-        if (r < 0)
-                return r;
-        draft->has_places = true;
         print_left_out(&draft->tail, &draft->places);
         print_tests(&draft->tail, &draft->places);
         return draft_check(draft);
@@ -398,14 +371,10 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer context = {}, server_context = {};
         Judgement judgement;
-        Identity server;
         int r;
 
         if (!draft_check_scan(scan, &judgement))
                 return -EINVAL;
-        r = identity_of(&station->issuer, &scan->server, &scan->server, &server);
-        if (r < 0)
-                return r;
         group = draft_group_new(scan->n_chips + 1);
         if (!group)
                 return -ENOMEM;
@@ -415,7 +384,7 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
                 return -ENOMEM;
 
         for (size_t i = 0; i < scan->n_chips; i++) {
-                r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &server, &context);
+                r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &context);
                 if (r < 0)
                         return r;
         }
@@ -453,11 +422,8 @@ void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64
         printer_raw(payload, draft->head.text, draft->head.n);
         printer_unsigned(payload, index);
         printer_text(payload, "}");
-        if (index > 0) {
-                printer_member_open(payload, "previous", '{');
-                printer_member(payload, "sha256", digest_to_hex(previous, hex));
-                printer_close(payload, '}');
-        }
+        if (index > 0)
+                print_sha256(payload, "previous", digest_to_hex(previous, hex));
         printer_text(payload, ",");
         printer_raw(payload, draft->tail.text, draft->tail.n);
         if (strcmp(draft->entry.type, RECORD_TYPE_SUMMARY) == 0)

@@ -95,6 +95,7 @@ void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64
 int regions_known(const RecordRegions *regions, RecordKnownRegions *ret);
 
 /* Parts of predicates. */
+void print_operator(Printer *printer, uint32_t uid, const char *name); /* NAME may be NULL */
 void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
 /* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. NAMED: they tell of which step. */
 void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit);
@@ -102,6 +103,8 @@ void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool n
 /* particulars.c: the parts of a chip itself; and, of a scan, all others with software and readings of the server. -ENOMEM. */
 void print_chip_particulars(Printer *printer, const RecordSubject *chip);
 int print_server_particulars(Printer *printer, const RecordScan *scan);
+/* WHERE as TEXT, and where it begins below SUBJECT: "" of that itself; all of it elsewhere. */
+const char *place_below(const Location *where, const Location *subject, char text[static LOCATION_STRING_MAX]);
 void print_where(Printer *printer, const Location *where); /* `component`: of a part */
 bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
 const char *measurement_unit(const RecordMeasurement *measurement); /* "1" where none is told */

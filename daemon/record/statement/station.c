@@ -52,11 +52,8 @@ static void print_producer(Printer *p, const RecordLogOptions *options, const ch
         printer_member_open(p, "scanner", '{');
         printer_member(p, "name", "assayd");
         printer_member(p, "uri", uri);
-        if (options->scanner_sha256) {
-                printer_member_open(p, "digest", '{');
-                printer_member(p, "sha256", options->scanner_sha256);
-                printer_close(p, '}');
-        }
+        if (options->scanner_sha256)
+                print_sha256(p, "digest", options->scanner_sha256);
         printer_member(p, "commit", options->scanner_commit);
         printer_close(p, '}');
         printer_member(p, "bootId", boot_id);
