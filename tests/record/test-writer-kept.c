@@ -108,8 +108,6 @@ static void writer_init(RecordLog *log) {
         RecordLogOptions options = place_options(&place, place.key);
 
         *log = (RecordLog) { .path = place.log, .key = options.key, .event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
-        log->queued_end = &log->queued;
-        log->done_end = &log->done;
         assert_int_equal(pthread_mutex_init(&log->mutex, NULL), 0);
         assert_int_equal(station_init(&log->station, &options), 0);
         assert_int_equal(store_open(log->path, PLACE_ORIGIN, &log->store, NULL), 0);

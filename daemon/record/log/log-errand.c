@@ -30,15 +30,6 @@ static int run_cosign(RecordLog *log, Errand *errand) {
         return r;
 }
 
-static bool is_closing(RecordLog *log) {
-        bool closing;
-
-        (void) pthread_mutex_lock(&log->mutex);
-        closing = log->is_closing;
-        (void) pthread_mutex_unlock(&log->mutex);
-        return closing;
-}
-
 /* Never the last record, which is checked when the log is opened. */
 static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
         uint64_t last = log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
@@ -53,7 +44,7 @@ static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
 static int run_prune(RecordLog *log, Errand *errand) {
         int r = errand->end == 0 ? find_end(log, errand, &errand->end) : 0;
 
-        if (r < 0 || errand->first + RECORD_ARCHIVE_RECORDS > errand->end || is_closing(log))
+        if (r < 0 || errand->first + RECORD_ARCHIVE_RECORDS > errand->end || log_is_closing(log))
                 return r;
         r = log_archive(log, errand->text, errand->first, errand->before_usec, &errand->n_pruned);
         errand->first += RECORD_ARCHIVE_RECORDS;

@@ -104,22 +104,20 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
 }
 
 /* Signals belong to the event loop's thread. */
-static int start_writer(RecordLog *log) {
+int log_start_thread(RecordLog *log, pthread_t *thread, void *(*run)(void *log), const char *name) {
         sigset_t all, before;
         int r;
 
         (void) sigfillset(&all);
         (void) pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&log->writer, NULL, writer_main, log);
+        r = pthread_create(thread, NULL, run, log);
         (void) pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (r != 0)
-                return -r;
-        (void) pthread_setname_np(log->writer, "records");
-        log->is_running = true;
-        return 0;
+        if (r == 0)
+                (void) pthread_setname_np(*thread, name);
+        return -r;
 }
 
-/* The writer waits for moments of the clock that nobody sets. */
+/* Threads wait for moments of the clock that nobody sets. */
 static void init_wake(pthread_cond_t *wake) {
         pthread_condattr_t attributes;
 
@@ -127,6 +125,21 @@ static void init_wake(pthread_cond_t *wake) {
         (void) pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
         (void) pthread_cond_init(wake, &attributes);
         (void) pthread_condattr_destroy(&attributes);
+}
+
+bool log_is_closing(RecordLog *log) {
+        bool is_closing;
+
+        (void) pthread_mutex_lock(&log->mutex);
+        is_closing = log->is_closing;
+        (void) pthread_mutex_unlock(&log->mutex);
+        return is_closing;
+}
+
+void log_append(DraftGroup **list, DraftGroup *groups) {
+        while (*list)
+                list = &(*list)->next;
+        *list = groups;
 }
 
 static RecordLog *log_new(const RecordLogOptions *options) {
@@ -139,11 +152,9 @@ static RecordLog *log_new(const RecordLogOptions *options) {
         log->queue_max = options->queue_max ?: QUEUE_DEFAULT;
         log->lock_fd = log->event_fd = -EBADF;
         log->left = -1;
-        log->queued_end = &log->queued;
-        log->done_end = &log->done;
         (void) pthread_mutex_init(&log->mutex, NULL);
         init_wake(&log->wake);
-        scrub_init(log);
+        init_wake(&log->scrubber.wake);
         return log;
 }
 
@@ -192,7 +203,8 @@ int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, 
         if (r == 0)
                 r = open_stores(log, &wrong);
         if (r == 0)
-                r = start_writer(log);
+                r = log_start_thread(log, &log->writer, writer_main, "records");
+        log->is_running = r == 0;
         if (ret_error)
                 *ret_error = TAKE_PTR(wrong);
         if (r < 0)
@@ -217,14 +229,15 @@ static void drop_groups(DraftGroup *group) {
 RecordLog *record_log_free(RecordLog *log) {
         if (!log)
                 return NULL;
-        scrub_done(log);
-        if (log->is_running) {
-                (void) pthread_mutex_lock(&log->mutex);
-                log->is_closing = true;
-                (void) pthread_cond_signal(&log->wake);
-                (void) pthread_mutex_unlock(&log->mutex);
+        (void) pthread_mutex_lock(&log->mutex);
+        log->is_closing = true;
+        (void) pthread_cond_signal(&log->wake);
+        (void) pthread_cond_signal(&log->scrubber.wake);
+        (void) pthread_mutex_unlock(&log->mutex);
+        if (log->scrubber.is_running)
+                (void) pthread_join(log->scrubber.thread, NULL);
+        if (log->is_running)
                 (void) pthread_join(log->writer, NULL);
-        }
         drop_groups(log->queued);
         drop_groups(log->kept);
         drop_groups(log->done);
@@ -237,6 +250,7 @@ RecordLog *record_log_free(RecordLog *log) {
         (void) close_fd(log->event_fd);
         (void) close_fd(log->lock_fd);
         (void) pthread_cond_destroy(&log->wake);
+        (void) pthread_cond_destroy(&log->scrubber.wake);
         (void) pthread_mutex_destroy(&log->mutex);
         free(log->path);
         free(log->wrong);
@@ -246,7 +260,7 @@ RecordLog *record_log_free(RecordLog *log) {
 
 /* ---- the event loop's side ---- */
 
-static int queue_room(RecordLog *log) {
+int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket) {
         int r = 0;
 
         (void) pthread_mutex_lock(&log->mutex);
@@ -254,64 +268,39 @@ static int queue_room(RecordLog *log) {
                 r = -EIO;
         else if (log->n_groups >= log->queue_max)
                 r = -EAGAIN;
-        else
-                log->n_groups++;
-        (void) pthread_mutex_unlock(&log->mutex);
-        return r;
-}
-
-static void queue_group(RecordLog *log, DraftGroup *group, int error, uint64_t ticket) {
-        (void) pthread_mutex_lock(&log->mutex);
-        if (error < 0)
-                log->n_groups--;
         else {
+                log->n_groups++;
                 group->ticket = ticket;
-                *log->queued_end = group;
-                log->queued_end = &group->next;
+                log_append(&log->queued, group);
                 (void) pthread_cond_signal(&log->wake);
         }
         (void) pthread_mutex_unlock(&log->mutex);
-}
-
-int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket) {
-        int r;
-
-        r = queue_room(log);
         if (r < 0)
                 (void) draft_group_free(group);
-        else
-                queue_group(log, group, 0, ticket);
         return r;
 }
 
 int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket) {
-        DraftGroup *group = NULL;
+        DraftGroup *group;
         int r;
 
         assert(log && run && server);
 
-        r = queue_room(log);
-        if (r < 0)
-                return r;
         r = draft_start(&log->station, run, server, &group);
-        queue_group(log, group, r, ticket);
-        return r;
+        return r < 0 ? r : queue_put(log, group, ticket);
 }
 
 static int queue_scan(RecordLog *log, const RecordScan *scan, bool is_kept, uint64_t ticket) {
-        DraftGroup *group = NULL;
+        DraftGroup *group;
         int r;
 
         assert(log && scan);
 
-        r = queue_room(log);
+        r = draft_scan(&log->station, scan, &group);
         if (r < 0)
                 return r;
-        r = draft_scan(&log->station, scan, &group);
-        if (r == 0)
-                group->is_kept = is_kept;
-        queue_group(log, group, r, ticket);
-        return r;
+        group->is_kept = is_kept;
+        return queue_put(log, group, ticket);
 }
 
 int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
@@ -323,22 +312,18 @@ int record_log_scan_kept(RecordLog *log, const RecordScan *scan, uint64_t ticket
 }
 
 int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket) {
-        DraftGroup *group = NULL;
+        DraftGroup *group;
         int r;
 
         assert(log);
 
-        r = queue_room(log);
-        if (r < 0)
-                return r;
         r = draft_heartbeat(&log->station, cause, &group);
-        queue_group(log, group, r, ticket);
-        return r;
+        return r < 0 ? r : queue_put(log, group, ticket);
 }
 
 int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket) {
         _cleanup_(public_key_done) PublicKey key = {};
-        DraftGroup *group = NULL;
+        DraftGroup *group;
         int r;
 
         assert(log && public_pem);
@@ -351,12 +336,8 @@ int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket) {
         /* With that the log could never be opened again. */
         if (log->publisher.key && strcmp(record_key_id(log->publisher.key), key.id) == 0)
                 return -EEXIST;
-        r = queue_room(log);
-        if (r < 0)
-                return r;
         r = draft_rotation(&log->station, key_public(log->key), &key, &group);
-        queue_group(log, group, r, ticket);
-        return r;
+        return r < 0 ? r : queue_put(log, group, ticket);
 }
 
 int record_log_fd(const RecordLog *log) {
@@ -376,10 +357,8 @@ int record_log_next(RecordLog *log, RecordOutcome *ret) {
                 log->done = group->next;
                 log->n_groups--;
         }
-        if (!log->done) {
-                log->done_end = &log->done;
+        if (!log->done)
                 (void) !read(log->event_fd, &counter, sizeof(counter));
-        }
         (void) pthread_mutex_unlock(&log->mutex);
         if (!group)
                 return -EAGAIN;

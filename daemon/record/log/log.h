@@ -49,8 +49,7 @@ struct RecordLog {
         /* under the mutex */
         pthread_mutex_t mutex;
         pthread_cond_t wake;
-        DraftGroup *queued, **queued_end;
-        DraftGroup *done, **done_end;
+        DraftGroup *queued, *done;
         size_t n_groups; /* in the queue, in work, or with an outcome not yet taken */
         bool is_closing;
         char *wrong; /* why it has failed; set once */
@@ -116,6 +115,12 @@ void writer_try_kept(RecordLog *log, bool is_last);
 /* When that is due, CLOCK_MONOTONIC; UINT64_MAX: nothing is kept. */
 uint64_t writer_kept_due(const RecordLog *log);
 
+/* Starts a thread of the log. Its end is waited for when the log closes. */
+int log_start_thread(RecordLog *log, pthread_t *thread, void *(*run)(void *log), const char *name);
+/* In any thread. */
+bool log_is_closing(RecordLog *log);
+/* Puts GROUPS behind those of LIST. */
+void log_append(DraftGroup **list, DraftGroup *groups);
 /* From here on nothing is signed, and WHY (NULL: somebody wrote behind our back) is told. In any thread. */
 void log_fail(RecordLog *log, const char *why);
 /* Has the event loop look at what the log tells. */

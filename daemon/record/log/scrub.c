@@ -183,15 +183,6 @@ static int check_checkpoint(Pass *pass) {
 
 /* ---- a pass ---- */
 
-static bool is_ending(RecordLog *log) {
-        bool ending;
-
-        (void) pthread_mutex_lock(&log->mutex);
-        ending = log->is_closing;
-        (void) pthread_mutex_unlock(&log->mutex);
-        return ending || atomic_load(&log->has_failed);
-}
-
 /* Each time the same snapshot, in which tables and records belong together; so this is short. */
 static int check_end(Pass *pass) {
         uint64_t known = atomic_load(&pass->log->size), published = atomic_load(&pass->log->published), size = 0, newest = 0;
@@ -239,28 +230,25 @@ static void pause_pass(Pass *pass, uint64_t began_usec, bool rests) {
                 (void) nanosleep(&rest, NULL);
 }
 
-static int run_slices(Pass *pass, bool rests) {
+/* The next record. 1: those that are left are checked together with what follows from all of them. */
+static int check_next(Pass *pass) {
+        return pass->tree.size + SLICE < atomic_load(&pass->log->size) ? check_record(pass, pass->tree.size) : 1;
+}
+
+/* Until EACH says that there are no more. */
+static int run_slices(Pass *pass, bool rests, int (*each)(Pass *pass)) {
         int r = 0;
 
-        while (r == 0 && pass->tree.size + SLICE < atomic_load(&pass->log->size)) {
-                uint64_t began = monotonic_usec();
-
-                for (unsigned i = 0; i < SLICE && r == 0; i++)
-                        r = check_record(pass, pass->tree.size);
-                pause_pass(pass, began, rests);
-                if (is_ending(pass->log))
-                        return -ECANCELED;
-        }
         while (r == 0) {
                 uint64_t began = monotonic_usec();
 
                 for (unsigned i = 0; i < SLICE && r == 0; i++)
-                        r = check_checkpoint(pass);
+                        r = each(pass);
                 pause_pass(pass, began, rests);
-                if (is_ending(pass->log))
+                if (log_is_closing(pass->log) || atomic_load(&pass->log->has_failed))
                         return -ECANCELED;
         }
-        return r == 1 ? check_end(pass) : r;
+        return r == 1 ? 0 : r;
 }
 
 int scrub_pass(RecordLog *log, bool rests, char **ret_wrong) {
@@ -269,7 +257,11 @@ int scrub_pass(RecordLog *log, bool rests, char **ret_wrong) {
 
         r = pass_open(log, &pass);
         if (r == 0)
-                r = run_slices(&pass, rests);
+                r = run_slices(&pass, rests, check_next);
+        if (r == 0)
+                r = run_slices(&pass, rests, check_checkpoint);
+        if (r == 0)
+                r = check_end(&pass);
         if (r == 0) {
                 struct timespec now;
 

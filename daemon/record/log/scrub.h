@@ -32,10 +32,6 @@ typedef struct Scrubber {
         bool is_asked; /* for another pass, at once */
 } Scrubber;
 
-void scrub_init(RecordLog *log);
-/* Ends the thread, where there is one. The log is closing. */
-void scrub_done(RecordLog *log);
-
 /*
  * One pass over all that is committed, in this thread. RESTS: it takes a tenth of the time that there is. -EBADMSG and *ret_wrong (malloc'd): what is there
  * is not what was signed, or does not follow from it; -ECANCELED: the log ends.

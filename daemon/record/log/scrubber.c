@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,26 +17,6 @@
 #define RETRY_USEC  (UINT64_C(600) * 1000000) /* where the log could not be read */
 #define FINDING_MAX 4096
 #define NICE        19
-
-void scrub_init(RecordLog *log) {
-        pthread_condattr_t attributes;
-
-        (void) pthread_condattr_init(&attributes);
-        (void) pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        (void) pthread_cond_init(&log->scrubber.wake, &attributes);
-        (void) pthread_condattr_destroy(&attributes);
-}
-
-void scrub_done(RecordLog *log) {
-        if (log->scrubber.is_running) {
-                (void) pthread_mutex_lock(&log->mutex);
-                log->is_closing = true;
-                (void) pthread_cond_signal(&log->scrubber.wake);
-                (void) pthread_mutex_unlock(&log->mutex);
-                (void) pthread_join(log->scrubber.thread, NULL);
-        }
-        (void) pthread_cond_destroy(&log->scrubber.wake);
-}
 
 void scrub_ask(RecordLog *log) {
         (void) pthread_mutex_lock(&log->mutex);
@@ -118,20 +97,13 @@ static void *scrub_main(void *userdata) {
 }
 
 int record_log_scrub(RecordLog *log) {
-        sigset_t all, before;
         int r;
 
         assert(log && !log->scrubber.is_running);
 
-        (void) sigfillset(&all);
-        (void) pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&log->scrubber.thread, NULL, scrub_main, log);
-        (void) pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (r != 0)
-                return -r;
-        (void) pthread_setname_np(log->scrubber.thread, "scrub");
-        log->scrubber.is_running = true;
-        return 0;
+        r = log_start_thread(log, &log->scrubber.thread, scrub_main, "scrub");
+        log->scrubber.is_running = r == 0;
+        return r;
 }
 
 int record_log_check(RecordLog *log, char **ret_wrong) {

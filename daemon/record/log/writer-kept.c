@@ -7,13 +7,6 @@
 
 #include "daemon/record/log/log.h"
 
-static void append(DraftGroup **list, DraftGroup *group) {
-        while (*list)
-                list = &(*list)->next;
-        group->next = NULL;
-        *list = group;
-}
-
 /* Each reason once. Where there is no memory for it, the next reason is told. */
 static void tell_kept(RecordLog *log, DraftGroup *group) {
         DraftGroup *remark;
@@ -44,7 +37,8 @@ DraftGroup *writer_keep(RecordLog *log, DraftGroup *groups) {
                 tell_kept(log, group);
                 if (!log->kept)
                         log->kept_due_usec = monotonic_usec() + log->publisher.interval_usec;
-                append(&log->kept, group);
+                group->next = NULL;
+                log_append(&log->kept, group);
         }
         return groups;
 }

@@ -225,8 +225,7 @@ static DraftGroup *run_errands(RecordLog *log, DraftGroup *groups) {
                 group->error = 0;
                 *at = TAKE_PTR(group->next);
                 (void) pthread_mutex_lock(&log->mutex);
-                *log->queued_end = group;
-                log->queued_end = &group->next;
+                log_append(&log->queued, group);
                 (void) pthread_mutex_unlock(&log->mutex);
         }
         return groups;
@@ -292,8 +291,6 @@ static bool take_groups(RecordLog *log, DraftGroup **ret, size_t *ret_n_records)
                 end = &(*end)->next;
         }
         log->queued = *end;
-        if (!log->queued)
-                log->queued_end = &log->queued;
         *end = NULL;
         (void) pthread_mutex_unlock(&log->mutex);
 
@@ -304,9 +301,7 @@ static bool take_groups(RecordLog *log, DraftGroup **ret, size_t *ret_n_records)
 
 void writer_deliver(RecordLog *log, DraftGroup *groups) {
         (void) pthread_mutex_lock(&log->mutex);
-        *log->done_end = groups;
-        while (*log->done_end)
-                log->done_end = &(*log->done_end)->next;
+        log_append(&log->done, groups);
         (void) pthread_mutex_unlock(&log->mutex);
         log_tell(log);
 }
