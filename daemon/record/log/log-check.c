@@ -25,12 +25,6 @@ bool log_record_follows(const LogRecord *record, const uint8_t id[static DIGEST_
         return strcmp(text_of(previous, "sha256"), digest_to_hex(id, hex)) == 0;
 }
 
-int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]) {
-        int r = store_envelope(log->reader, index, ret, ret_n, ret_id);
-
-        return r == -ENOENT || r == -ENODATA ? -EBADMSG : r;
-}
-
 static int refuse_record(const RecordLog *log, uint64_t index, const char *wrong, char **ret_wrong) {
         bool is_last = index + 1 == log->head.tree.size;
 

@@ -20,7 +20,7 @@ static int refuse(char **ret_wrong, uint64_t index, const char *what) {
         return asprintf(ret_wrong, "record %llu, by which the key was changed, %s", (unsigned long long) index, what) < 0 ? -ENOMEM : -EBADMSG;
 }
 
-/* Record INDEX, as far as one key of the log vouches for it. -EBADMSG: none does. */
+/* Record INDEX, as far as one key of the log vouches for it. -EBADMSG: none does. None that keys follow from is ever pruned. */
 static int read_record(RecordLog *log, uint64_t index, LogRecord *ret) {
         _cleanup_free_ char *wrong = NULL;
         int r = log_check_record(log, log->reader, index, ret, &wrong);
@@ -30,20 +30,18 @@ static int read_record(RecordLog *log, uint64_t index, LogRecord *ret) {
 
 /* Which keys the rotation INDEX is about, by its own account. */
 static int read_claim(RecordLog *log, uint64_t index, KeyRotation *ret) {
-        _cleanup_(envelope_done) Envelope parsed = {};
-        _cleanup_free_ char *envelope = NULL;
+        _cleanup_(envelope_done) Envelope envelope = {};
         _cleanup_json_ json_t *statement = NULL;
         uint8_t id[DIGEST_BYTES];
         const char *wrong;
-        size_t n;
         int r;
 
-        r = log_envelope(log, index, &envelope, &n, id);
+        r = store_parsed(log->reader, index, &envelope, id);
         if (r == 0)
-                r = envelope_parse(envelope, n, &parsed, &wrong);
+                r = envelope_read_payload(&envelope, &statement, &wrong);
         if (r == 0)
-                r = envelope_read_payload(&parsed, &statement, &wrong);
-        return r < 0 ? r : key_rotation_parse(json_object_get(statement, "predicate"), ret);
+                r = key_rotation_parse(json_object_get(statement, "predicate"), ret);
+        return r == -ENOENT || r == -ENODATA ? -EBADMSG : r;
 }
 
 /* Takes over KEY. -EBADMSG: it was a key of this log before. */
@@ -57,8 +55,21 @@ static int add_key(RecordKeyring *keyring, PublicKey *key, uint64_t from, uint64
         return r < 0 ? r : keyring->n_keys == n ? -EBADMSG : 0;
 }
 
-/* The subject of rotation INDEX, verified by the key that it ends, must be the key that it names. */
-static int check_rotation(RecordLog *log, uint64_t index, const PublicKey *new) {
+/* The rotation before FROM, of that ID, is the previous record of the first one that the new key signed, unless there is none yet. */
+static int check_first(RecordLog *log, uint64_t from, const uint8_t id[static DIGEST_BYTES], char **ret_wrong) {
+        _cleanup_(log_record_done) LogRecord first = {};
+        int r;
+
+        if (from == 0 || from >= log->head.tree.size)
+                return 0;
+        r = read_record(log, from, &first);
+        if (r == -EBADMSG || (r == 0 && !log_record_follows(&first, id)))
+                return refuse(ret_wrong, from - 1, "is not the one that the new key follows");
+        return r;
+}
+
+/* The subject of rotation INDEX, verified by the key that it ends, must be the key that it names. Its ID. */
+static int check_rotation(RecordLog *log, uint64_t index, const PublicKey *new, uint8_t ret_id[static DIGEST_BYTES]) {
         _cleanup_(log_record_done) LogRecord record = {};
         uint8_t digest[DIGEST_BYTES];
         const json_t *subject;
@@ -70,15 +81,16 @@ static int check_rotation(RecordLog *log, uint64_t index, const PublicKey *new) 
                 r = digest_sha256(new->spki, new->n_spki, digest);
         if (r < 0)
                 return r;
+        memcpy(ret_id, record.id, DIGEST_BYTES);
         subject = json_object_get(json_array_get(json_object_get(record.statement, "subject"), 0), "digest");
         return strcmp(text_of(subject, "sha256"), digest_to_hex(digest, hex)) == 0 ? 0 : -EBADMSG;
 }
 
 /*
  * Reads the rotation INDEX, in which the key that signs from FROM on ends. NEXT: the key that is due, with an empty id before the first; afterwards
- * the key that the rotation names.
+ * the key that the rotation names. ID: of the rotation before, and then of this one.
  */
-static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKey *next) {
+static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKey *next, uint8_t id[static DIGEST_BYTES], char **ret_wrong) {
         KeyRotation rotation = {};
         int r;
 
@@ -87,7 +99,9 @@ static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKe
                 return r;
         r = *next->id && strcmp(next->id, rotation.old.id) != 0 ? -EBADMSG : add_key(log->keyring, &rotation.old, from, index);
         if (r == 0)
-                r = check_rotation(log, index, &rotation.new);
+                r = check_first(log, from, id, ret_wrong);
+        if (r == 0)
+                r = check_rotation(log, index, &rotation.new, id);
         if (r == 0) {
                 public_key_done(next);
                 *next = rotation.new;
@@ -95,21 +109,6 @@ static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKe
         }
         key_rotation_done(&rotation);
         return r;
-}
-
-/* Every rotation is the previous record of one that the new key signed, unless there is none yet. Neither is ever pruned. */
-static int check_successor(RecordLog *log, uint64_t index) {
-        _cleanup_(log_record_done) LogRecord rotation = {}, next = {};
-        int r;
-
-        if (index + 1 >= log->head.tree.size)
-                return 0;
-        r = read_record(log, index, &rotation);
-        if (r == 0)
-                r = read_record(log, index + 1, &next);
-        if (r < 0)
-                return r;
-        return log_record_follows(&next, rotation.id) ? 0 : -EBADMSG;
 }
 
 /* Tells whose turn it is, and what to do where a rotation was committed and the file with the key was not changed. */
@@ -139,6 +138,7 @@ static int add_own(RecordLog *log, uint64_t from, const PublicKey *due, char **r
 
 int log_read_keys(RecordLog *log, char **ret_wrong) {
         _cleanup_(public_key_done) PublicKey due = {};
+        uint8_t id[DIGEST_BYTES] = {};
         uint64_t from = 0, index;
         int r;
 
@@ -146,7 +146,7 @@ int log_read_keys(RecordLog *log, char **ret_wrong) {
         if (!log->keyring)
                 return -ENOMEM;
         while ((r = store_index(log->reader, STORE_ROTATION, SQL(sql_number(from)), &index)) == 0) {
-                r = take_rotation(log, from, index, &due);
+                r = take_rotation(log, from, index, &due, id, ret_wrong);
                 if (r < 0)
                         return r == -EBADMSG ? refuse(ret_wrong, index, "cannot be believed") : r;
                 from = index + 1;
@@ -154,12 +154,7 @@ int log_read_keys(RecordLog *log, char **ret_wrong) {
         if (r != -ENOENT)
                 return r;
         r = add_own(log, from, &due, ret_wrong);
-        for (size_t i = 0; i + 1 < log->keyring->n_keys && r == 0; i++) {
-                r = check_successor(log, log->keyring->keys[i].until_index);
-                if (r == -EBADMSG)
-                        return refuse(ret_wrong, log->keyring->keys[i].until_index, "is not the one that the new key follows");
-        }
-        return r;
+        return r < 0 ? r : check_first(log, from, id, ret_wrong);
 }
 
 int record_log_public_keys(const RecordLog *log, char **ret) {

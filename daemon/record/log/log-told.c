@@ -14,16 +14,11 @@
 
 /* The payload of ENTRY's record: its own, whatever stands in the store by now. */
 static int read_payload(RecordLog *log, const RecordEntry *entry, Envelope *ret) {
-        _cleanup_free_ char *text = NULL;
         uint8_t id[DIGEST_BYTES];
         char hex[DIGEST_HEX];
-        const char *wrong;
-        size_t n;
         int r;
 
-        r = store_envelope(log->reader, entry->index, &text, &n, id);
-        if (r == 0)
-                r = envelope_parse(text, n, ret, &wrong);
+        r = store_parsed(log->reader, entry->index, ret, id);
         if (r < 0)
                 return r == -ENOENT ? -EBADMSG : r;
         return strcmp(digest_to_hex(ret->id, hex), entry->id) == 0 ? 0 : -EBADMSG;

@@ -70,9 +70,6 @@ bool log_record_follows(const LogRecord *record, const uint8_t id[static DIGEST_
 /* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
 int log_read_keys(RecordLog *log, char **ret_wrong);
 
-/* The envelope of a record that is never pruned, as store_envelope(). -EBADMSG: it is not there, or is longer than any. */
-int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
-
 /* log-check.c: record INDEX. -EBADMSG and *ret_wrong (malloc'd): it is not ours, or does not stand where it says; -ENODATA: its envelope was pruned. */
 int log_check_record(RecordLog *log, Store *store, uint64_t index, LogRecord *ret, char **ret_wrong);
 /* The same of the last one, behind which more is to be signed. */

@@ -150,17 +150,13 @@ bool store_entry_is_of(const RecordEntry *entry, const RecordEntry *record) {
 /* The statement of record INDEX. *RET_STATEMENT is NULL where that was pruned: then ENTRY is all that there is. */
 static int read_signed(Store *store, uint64_t index, RecordVerified *verified, json_t **ret_statement) {
         _cleanup_(envelope_done) Envelope envelope = {};
-        _cleanup_free_ char *text = NULL;
         uint8_t id[DIGEST_BYTES];
         const char *wrong;
-        size_t n;
         int r;
 
-        r = store_envelope(store, index, &text, &n, id);
+        r = store_parsed(store, index, &envelope, id);
         if (r == -ENODATA)
                 return store_entry(store, index, &verified->entry);
-        if (r == 0)
-                r = envelope_parse(text, n, &envelope, &wrong);
         if (r == 0)
                 r = envelope_read_payload(&envelope, ret_statement, &wrong);
         if (r == 0)

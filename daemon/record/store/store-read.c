@@ -65,6 +65,16 @@ int store_envelope(Store *store, uint64_t index, char **ret, size_t *ret_n, uint
         return 0;
 }
 
+int store_parsed(Store *store, uint64_t index, Envelope *ret, uint8_t ret_id[static DIGEST_BYTES]) {
+        _cleanup_free_ char *text = NULL;
+        const char *wrong;
+        size_t n;
+        int r;
+
+        r = store_envelope(store, index, &text, &n, ret_id);
+        return r < 0 ? r : envelope_parse(text, n, ret, &wrong);
+}
+
 static int take_text(sqlite3_stmt *statement, int column, char *to, size_t size) {
         const char *text = (const char *) sqlite3_column_text(statement, column);
 

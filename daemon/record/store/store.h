@@ -187,6 +187,8 @@ int store_find(Store *store, StoreStatement which, const StoreValue *values, siz
 
 /* The envelope of INDEX, malloc'd, and the ID it is stored under; -ENOENT; -ENODATA: it was pruned. */
 int store_envelope(Store *store, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
+/* The same, taken apart. */
+int store_parsed(Store *store, uint64_t index, Envelope *ret, uint8_t ret_id[static DIGEST_BYTES]);
 /* What the tables say of record INDEX; -ENOENT. */
 int store_entry(Store *store, uint64_t index, RecordEntry *ret);
 /* The document a subject's digest is of, malloc'd; -ENOENT. */
