@@ -47,32 +47,6 @@ static bool is_same_plan(const RecordVerified *a, const RecordVerified *b) {
         return strcmp(a->entry.plan, b->entry.plan) == 0;
 }
 
-static bool clears(const Places *later, const Places *failed, bool same_plan) {
-        for (size_t i = 0; i < failed->n_failed; i++)
-                if (!has_looked(later, failed, &failed->failed[i], same_plan))
-                        return false;
-        return true;
-}
-
-int record_clears(const RecordVerified *later, const RecordVerified *failed) {
-        _cleanup_health_ Health later_health = {}, failed_health = {};
-        Places now = {}, before = {};
-        int r;
-
-        if (later->is_older)
-                return 0;
-        r = places_of_verified(later, &later_health, &now);
-        if (r == 0)
-                r = places_of_verified(failed, &failed_health, &before);
-        if (r == 0)
-                r = places_may_clear(&now, &later->entry, failed->entry.plan, before.stage) && clears(&now, &before, is_same_plan(later, failed));
-        places_done(&now);
-        places_done(&before);
-        return r;
-}
-
-/* ---- what stands ---- */
-
 static int read_failed(const RecordVerified *verified, Failed *ret) {
         int r;
 
@@ -85,6 +59,7 @@ static int read_failed(const RecordVerified *verified, Failed *ret) {
         return ret->is_cleared && ret->is_left_out ? 0 : -ENOMEM;
 }
 
+/* 1: LATER may clear it. */
 static int take_later(Failed *failed, const RecordVerified *later) {
         const RecordEntry *entry = &failed->verified->entry;
         _cleanup_health_ Health health = {};
@@ -96,7 +71,8 @@ static int take_later(Failed *failed, const RecordVerified *later) {
         r = places_of_verified(later, &health, &now);
         if (r < 0)
                 return r;
-        if (places_may_clear(&now, &later->entry, entry->plan, failed->places.stage))
+        r = places_may_clear(&now, &later->entry, entry->plan, failed->places.stage);
+        if (r > 0)
                 for (size_t i = 0; i < failed->places.n_failed; i++) {
                         const RecordPlace *place = &failed->places.failed[i];
 
@@ -106,8 +82,34 @@ static int take_later(Failed *failed, const RecordVerified *later) {
                                 failed->is_left_out[i] = true;
                 }
         places_done(&now);
-        return 0;
+        return r;
 }
+
+/* The first place that stands, or NULL. */
+static const RecordPlace *first_standing(const Failed *failed, bool *ret_left_out) {
+        for (size_t i = 0; i < failed->places.n_failed; i++)
+                if (!failed->is_cleared[i]) {
+                        *ret_left_out = failed->is_left_out[i];
+                        return &failed->places.failed[i];
+                }
+        return NULL;
+}
+
+int record_clears(const RecordVerified *later, const RecordVerified *failed) {
+        bool is_left_out;
+        Failed reading;
+        int r;
+
+        r = read_failed(failed, &reading);
+        if (r == 0)
+                r = take_later(&reading, later);
+        if (r >= 0)
+                r = r > 0 && !first_standing(&reading, &is_left_out);
+        failed_done(&reading);
+        return r;
+}
+
+/* ---- what stands ---- */
 
 /* Whether something at WHERE that STEP found stands; WHERE NULL: anywhere. */
 static bool stands_at(const Failed *failed, const char *step, const Location *where) {
@@ -144,16 +146,6 @@ static void narrow(Failed *failed) {
                         health->steps[n++] = *step;
         }
         *(health->is_rollup ? &health->scan.n_steps : &health->chip.n_steps) = n;
-}
-
-/* The first place that stands, or NULL. */
-static const RecordPlace *first_standing(const Failed *failed, bool *ret_left_out) {
-        for (size_t i = 0; i < failed->places.n_failed; i++)
-                if (!failed->is_cleared[i]) {
-                        *ret_left_out = failed->is_left_out[i];
-                        return &failed->places.failed[i];
-                }
-        return NULL;
 }
 
 /* ", needs us0-1, us0-2", of what only tests with other servers clear. "": of other failures. */
@@ -199,12 +191,12 @@ int record_stand_narrow(RecordStand *stand, const RecordVerified *failed, const 
         int r;
 
         r = read_failed(failed, &reading);
-        for (size_t i = 0; i < n && r == 0; i++)
+        for (size_t i = 0; i < n && r >= 0; i++)
                 r = take_later(&reading, &later[i]);
-        if (r == 0)
+        if (r >= 0)
                 first = first_standing(&reading, &is_left_out);
         if (first)
                 r = say(&reading, first, is_left_out, stand);
         failed_done(&reading);
-        return r;
+        return r < 0 ? r : 0;
 }
