@@ -108,17 +108,11 @@ static void test_what_tells_of_the_log_stays(void **state) {
         }
 }
 
-/* Each hole, in order, until it is enough; but not what was pruned before there were archives. */
-static int list_hole(void *userdata, uint64_t index) {
-        uint64_t *list = userdata;
-
-        list[++list[0]] = index;
-        return list[0] == 4;
-}
-
+/* Each hole, in order; but not what was pruned before there were archives. */
 static void test_holes_are_found(void **state) {
+        static const uint64_t holes[] = { 2, 5, 7, 9, 10 };
         _cleanup_free_ char *wrong = NULL;
-        uint64_t list[8] = {};
+        uint64_t index = 0;
         Store *store = NULL;
         RegionSet set;
 
@@ -128,14 +122,11 @@ static void test_holes_are_found(void **state) {
                                       "UPDATE record SET keyid = NULL WHERE idx = 7; UPDATE record SET payload = NULL, keyid = '' WHERE idx = 6;"
                                       "UPDATE record SET payload = NULL, keyid = NULL, signature = NULL WHERE idx IN (9, 10)");
         assert_int_equal(store_open(archiving.published.place.log, PLACE_ORIGIN, &store, &wrong), 0);
-        assert_int_equal(store_holes(store, 0, list_hole, list), 1);
-        assert_int_equal(list[1], 2);
-        assert_int_equal(list[2], 5);
-        assert_int_equal(list[3], 7);
-        assert_int_equal(list[4], 9);
-        list[0] = 4;
-        assert_int_equal(store_holes(store, 10, list_hole, list), 0);
-        assert_int_equal(list[5], 10);
+        for (size_t i = 0; i < ELEMENTS(holes); i++) {
+                assert_int_equal(store_next_hole(store, index, &index), 0);
+                assert_int_equal(index++, holes[i]);
+        }
+        assert_int_equal(store_next_hole(store, index, &index), -ENOENT);
         (void) store_close(store);
         /* An archive that has something already is never made again: its file has what the log has no more. */
         set = droppable(0, NEW);

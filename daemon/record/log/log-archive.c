@@ -159,25 +159,14 @@ bool archives_have(const Archives *archives, uint64_t index) {
         return found && region_set_has(&found->dropped, (unsigned) (index - found->first));
 }
 
-typedef struct Covering {
-        const Archives *archives;
-        uint64_t hole;
-} Covering;
-
-static int check_hole(void *userdata, uint64_t index) {
-        Covering *covering = userdata;
-
-        covering->hole = index;
-        return !archives_have(covering->archives, index);
-}
-
 int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
         _cleanup_(archives_done) Archives archives = {};
-        Covering covering = { &archives, UINT64_MAX };
+        uint64_t hole = 0;
         int r;
 
         r = archives_read(log, store, &archives, ret_wrong);
-        if (r == 0)
-                r = store_holes(store, 0, check_hole, &covering);
-        return r == 1 ? lacks(covering.hole, ret_wrong) : r;
+        for (; r == 0 && (r = store_next_hole(store, hole, &hole)) == 0; hole++)
+                if (!archives_have(&archives, hole))
+                        return lacks(hole, ret_wrong);
+        return r == -ENOENT ? 0 : r;
 }

@@ -9,22 +9,8 @@
 
 #define DAY_USEC (UINT64_C(86400) * 1000000)
 
-typedef struct Found {
-        uint64_t index; /* the first hole; UINT64_MAX: there is none */
-} Found;
-
-static int take_first(void *userdata, uint64_t index) {
-        ((Found *) userdata)->index = index;
-        return 1;
-}
-
-int store_holes(Store *store, uint64_t first, int (*each)(void *userdata, uint64_t index), void *userdata) {
-        sqlite3_stmt *statement = store_ask(store, STORE_HOLES, SQL(sql_number(first)));
-        int r;
-
-        while ((r = store_step(store, statement)) == 0 && (r = each(userdata, (uint64_t) sqlite3_column_int64(statement, 0))) == 0)
-                continue;
-        return store_answered(store, statement, r == -ENOENT ? 0 : r);
+int store_next_hole(Store *store, uint64_t first, uint64_t *ret) {
+        return store_index(store, STORE_NEXT_HOLE, SQL(sql_number(first)), ret);
 }
 
 int store_is_hole(Store *store, uint64_t index, bool *ret) {
@@ -37,22 +23,26 @@ int store_is_hole(Store *store, uint64_t index, bool *ret) {
 }
 
 int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret) {
-        uint64_t end = first + RECORD_ARCHIVE_RECORDS;
-        Found hole = { UINT64_MAX };
+        uint64_t end = first + RECORD_ARCHIVE_RECORDS, hole = 0;
         RegionSet set = {};
         sqlite3_stmt *rows;
         int r;
 
-        r = store_holes(store, first, take_first, &hole);
-        if (r < 0)
+        r = store_next_hole(store, first, &hole);
+        if (r < 0 && r != -ENOENT)
                 return r;
-        rows = store_ask(store, STORE_DROPPABLE, SQL(sql_number(first), sql_number(end), sql_number(before_usec)));
-        while (hole.index >= end && (r = store_step(store, rows)) == 0)
-                region_set_add(&set, (unsigned) ((uint64_t) sqlite3_column_int64(rows, 0) - first));
-        r = store_answered(store, rows, hole.index < end || r == -ENOENT ? 0 : r);
-        if (r == 0)
+        if (r == 0 && hole < end) {
                 *ret = set;
-        return r;
+                return 0;
+        }
+        rows = store_ask(store, STORE_DROPPABLE, SQL(sql_number(first), sql_number(end), sql_number(before_usec)));
+        while ((r = store_step(store, rows)) == 0)
+                region_set_add(&set, (unsigned) ((uint64_t) sqlite3_column_int64(rows, 0) - first));
+        (void) store_answered(store, rows, r);
+        if (r != -ENOENT)
+                return r;
+        *ret = set;
+        return 0;
 }
 
 int store_drop(Store *store, const Archive *archive) {

@@ -40,7 +40,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                             " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
                             " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx - 1 AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_DROP] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL WHERE idx = ?1",
-        [STORE_HOLES] = "SELECT idx FROM record INDEXED BY hole WHERE idx >= ?1 AND " STORE_IS_HOLE " ORDER BY idx",
+        [STORE_NEXT_HOLE] = "SELECT idx FROM record INDEXED BY hole WHERE idx >= ?1 AND " STORE_IS_HOLE " ORDER BY idx LIMIT 1",
         [STORE_HOLE] = "SELECT count(*) FROM record NOT INDEXED WHERE idx = ?1 AND " STORE_IS_HOLE,
         [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
         [STORE_ID] = "SELECT id FROM record WHERE idx = ?1",

@@ -48,7 +48,7 @@ typedef enum StoreStatement {
         STORE_BEST_CHECKPOINT,
         STORE_DROPPABLE,
         STORE_DROP,
-        STORE_HOLES,
+        STORE_NEXT_HOLE,
         STORE_HOLE,
         STORE_HEARTBEATS,
         STORE_ID,
@@ -271,10 +271,10 @@ int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSe
 /* Drops what ARCHIVE says, within the transaction that has its record. */
 int store_drop(Store *store, const Archive *archive);
 /*
- * Calls EACH with all records at or behind FIRST, in their order, of which there is no whole envelope, until it returns what is not 0. Not with those that
- * assayds have pruned that knew of no archives: they were marked when the tables became these.
+ * The first record at or behind FIRST of which there is no whole envelope; -ENOENT. None of those that assayds have pruned that knew of no archives: they
+ * were marked when the tables became these.
  */
-int store_holes(Store *store, uint64_t first, int (*each)(void *userdata, uint64_t index), void *userdata);
+int store_next_hole(Store *store, uint64_t first, uint64_t *ret);
 /* The same of record INDEX by itself, whatever the index of them tells. */
 int store_is_hole(Store *store, uint64_t index, bool *ret);
 
