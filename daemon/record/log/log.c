@@ -33,17 +33,13 @@ static int lock_log(RecordLog *log) {
 int log_remark(char **remarks, char *text) {
         char *all = NULL;
 
-        if (text && *remarks && asprintf(&all, "%s; %s", *remarks, text) < 0)
+        if (text && asprintf(&all, "%s%s%s", *remarks ?: "", *remarks ? "; " : "", text) < 0)
                 all = NULL;
-        if (!all && (!text || *remarks)) {
-                free(text);
+        free(text);
+        if (!all)
                 return -ENOMEM;
-        }
-        if (all) {
-                free(*remarks);
-                free(text);
-        }
-        *remarks = all ?: text;
+        free(*remarks);
+        *remarks = all;
         return 0;
 }
 
