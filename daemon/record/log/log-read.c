@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the log is asked for: its tables lead to records, and each record vouches for itself. */
+
+#include "daemon/record/log/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
+        assert(log && subject && ret);
+
+        (void) location_format(subject, path);
+        return plan ? store_find(log->reader, STORE_NEWEST_OF_PLAN, SQL(sql_text(path), sql_text(plan)), ret)
+                    : store_find(log->reader, STORE_NEWEST, SQL(sql_text(path)), ret);
+}
+
+int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
+        assert(log && subject && ret);
+        return store_find(log->reader, STORE_NEWEST_BEFORE, SQL(sql_text(location_format(subject, path)), sql_number(before)), ret);
+}
+
+int record_log_whole_before(RecordLog *log, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
+        assert(log && subject && ret);
+        return store_find(log->reader, STORE_WHOLE_BEFORE, SQL(sql_text(location_format(subject, path)), sql_number(before), sql_text(plan)), ret);
+}
+
+int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
+        char path[LOCATION_STRING_MAX];
+
+        assert(log && chip && ret);
+        return store_find(log->reader, STORE_FAILURES, SQL(sql_text(location_format(chip, path))), ret);
+}
+
+int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_free_ char *envelope = NULL;
+        uint8_t id[DIGEST_BYTES];
+        RecordTrust trust;
+        size_t n;
+        int r;
+
+        r = store_envelope(log->reader, index, &envelope, &n, id);
+        if (r < 0)
+                return r == -ENOENT ? -EBADMSG : r;
+        r = record_verify_with_policy(&(RecordPolicy) { .keyring = log->keyring, .takes_older_rules = true }, envelope, n, &trust, &verified);
+        if (r < 0)
+                return r;
+        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0)
+                return -EBADMSG;
+        *ret = verified;
+        verified = (RecordVerified) {};
+        return 0;
+}
+
+int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        int r;
+
+        assert(log && subject && entry && ret);
+
+        r = log_read_record(log, entry->index, &verified);
+        if (r < 0)
+                return r;
+        /* The table that led here proves nothing; the record must be the one that was asked for. */
+        if (!location_equal(&verified.entry.subject, subject) || strcmp(verified.entry.plan, entry->plan) != 0 ||
+            !record_is_verdict(&verified.entry))
+                return -EBADMSG;
+        *ret = verified;
+        verified = (RecordVerified) {};
+        return 0;
+}
+
+int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
+        char key[STORE_PLAN_MAX];
+        RecordEntry entry;
+        int r;
+
+        assert(log && subject && plan && ret);
+
+        if (snprintf(key, sizeof(key), "%s" STORE_REGIONS, plan) >= (int) sizeof(key))
+                return -ENOENT;
+        r = record_log_newest(log, subject, key, &entry);
+        if (r < 0)
+                return r;
+        if (strcmp(entry.plan, plan) != 0)
+                return -EBADMSG;
+        return record_log_verified(log, subject, &entry, ret);
+}
+
+int record_log_identity(RecordLog *log, const char *sha256, char **ret) {
+        uint8_t digest[DIGEST_BYTES];
+
+        assert(log && sha256 && ret);
+
+        if (digest_from_hex(sha256, digest) < 0)
+                return -EINVAL;
+        return store_identity(log->reader, digest, ret);
+}
+
+int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd) {
+        uint64_t size;
+
+        assert(log);
+
+        size = record_log_size(log);
+        if (first >= size)
+                return -ERANGE;
+        return store_export(log->reader, first, count < size - first ? first + count : size, fd);
+}
+
+static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, RecordEntry *ret) {
+        int r;
+
+        assert(log && cursor && ret);
+
+        r = store_find(log->reader, which, SQL(sql_number(*cursor)), ret);
+        if (r == 0)
+                *cursor = ret->index + 1;
+        return r;
+}
+
+int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_UNFINISHED, cursor, ret);
+}
+
+int record_log_next_start(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_NEXT_START, cursor, ret);
+}
+
+int record_log_next_verdict(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_NEXT_VERDICT, cursor, ret);
+}
