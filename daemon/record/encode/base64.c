@@ -1,138 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/encode/base64.h"
 
-#include <endian.h>
 #include <errno.h>
-#include <pthread.h>
+#include <openssl/evp.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/param.h>
 
-#include "checks/cleanup.h"
+#define PIECE 1024 /* characters that are decoded at a time */
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* What twelve bits are: half the steps of letter by letter. */
-static char pairs[64 * 64][2];
-static pthread_once_t pairs_once = PTHREAD_ONCE_INIT;
-
-static void pairs_make(void) {
-        for (size_t i = 0; i < ELEMENTS(pairs); i++) {
-                pairs[i][0] = alphabet[i >> 6];
-                pairs[i][1] = alphabet[i & 63];
-        }
-}
-
-/* Eight bytes can be read, of which six count. */
-static void encode_six(const uint8_t *in, char *text) {
-        uint64_t bits;
-
-        memcpy(&bits, in, sizeof(bits));
-        bits = be64toh(bits);
-        memcpy(text, pairs[bits >> 52], 2);
-        memcpy(text + 2, pairs[bits >> 40 & 4095], 2);
-        memcpy(text + 4, pairs[bits >> 28 & 4095], 2);
-        memcpy(text + 6, pairs[bits >> 16 & 4095], 2);
-}
-
-/* Four bytes can be read, of which three count. */
-static void encode_three(const uint8_t *in, char *text) {
-        uint32_t bits;
-
-        memcpy(&bits, in, sizeof(bits));
-        bits = be32toh(bits);
-        memcpy(text, pairs[bits >> 20], 2);
-        memcpy(text + 2, pairs[bits >> 8 & 4095], 2);
-}
-
+/* OpenSSL writes a zero behind the text, for which there is no room: behind all but the last letters. */
 char *base64_encode(const void *data, size_t n, char *text) {
-        const uint8_t *in = data;
+        size_t n_before = n > 0 ? (n - 1) / 3 * 3 : 0;
+        unsigned char last[5];
 
-        (void) pthread_once(&pairs_once, pairs_make);
-        for (; n > 7; n -= 6, in += 6, text += 8)
-                encode_six(in, text);
-        for (; n > 3; n -= 3, in += 3, text += 4)
-                encode_three(in, text);
-        if (n > 0) {
-                uint32_t bits = (uint32_t) in[0] << 16 | (n > 1 ? (uint32_t) in[1] << 8 : 0) | (n > 2 ? in[2] : 0u);
-
-                *text++ = alphabet[bits >> 18];
-                *text++ = alphabet[bits >> 12 & 63];
-                *text++ = n > 1 ? alphabet[bits >> 6 & 63] : '=';
-                *text++ = n > 2 ? alphabet[bits & 63] : '=';
-        }
-        return text;
+        if (n == 0)
+                return text;
+        text += EVP_EncodeBlock((unsigned char *) text, data, (int) n_before);
+        (void) EVP_EncodeBlock(last, (const unsigned char *) data + n_before, (int) (n - n_before));
+        memcpy(text, last, 4);
+        return text + 4;
 }
 
-/* One entry per byte: six bits, and a bit for each alphabet that it is a letter of. */
-enum {
-        STANDARD = 1 << 6,
-        URL_SAFE = 1 << 7,
-        BOTH     = STANDARD | URL_SAFE,
-};
-
-#define LETTER(c, first, value) [c] = BOTH + (value) + (c) - (first)
-#define FOUR(c, first, value)                                                                               \
-        LETTER((c), first, value), LETTER((c) + 1, first, value), LETTER((c) + 2, first, value),            \
-                        LETTER((c) + 3, first, value)
-
-static const uint8_t letters[256] = {
-        FOUR('A', 'A', 0),        FOUR('E', 'A', 0),        FOUR('I', 'A', 0),        FOUR('M', 'A', 0),
-        FOUR('Q', 'A', 0),        FOUR('U', 'A', 0),        LETTER('Y', 'A', 0),      LETTER('Z', 'A', 0),
-        FOUR('a', 'a', 26),       FOUR('e', 'a', 26),       FOUR('i', 'a', 26),       FOUR('m', 'a', 26),
-        FOUR('q', 'a', 26),       FOUR('u', 'a', 26),       LETTER('y', 'a', 26),     LETTER('z', 'a', 26),
-        FOUR('0', '0', 52),       FOUR('4', '0', 52),       LETTER('8', '0', 52),     LETTER('9', '0', 52),
-        ['+'] = STANDARD + 62,    ['/'] = STANDARD + 63,    ['-'] = URL_SAFE + 62,    ['_'] = URL_SAFE + 63,
-};
-
-/* The 24 bits of four letters; *ALPHABETS keeps those that all letters were of. */
-static uint32_t decode_four(const char text[static 4], unsigned *alphabets) {
-        uint8_t a = letters[(uint8_t) text[0]], b = letters[(uint8_t) text[1]];
-        uint8_t c = letters[(uint8_t) text[2]], d = letters[(uint8_t) text[3]];
-
-        *alphabets &= a & b & c & d;
-        return (uint32_t) (a & 63) << 18 | (uint32_t) (b & 63) << 12 | (uint32_t) (c & 63) << 6 | (d & 63);
+static bool has_any(const char *text, size_t n, char a, char b) {
+        return memchr(text, a, n) || memchr(text, b, n);
 }
 
-static int decode(const char *text, size_t n, unsigned alphabets, uint8_t *data, size_t *ret_n) {
-        size_t n_padding = 0;
-        uint8_t *out = data;
-        char last[4];
+/* OpenSSL takes white space around a text, and bits that no byte comes out of: N characters are that of their meaning where it is written so again. */
+static int decode_piece(const char text[static PIECE], size_t n, uint8_t *data, size_t *ret_n) {
+        size_t n_padding = (text[n - 1] == '=') + (text[n - 1] == '=' && text[n - 2] == '=');
+        int n_bytes = EVP_DecodeBlock(data, (const unsigned char *) text, (int) n);
+        char again[PIECE];
 
-        if (n % 4 != 0)
+        if (n_bytes < 0 || (size_t) n_bytes != n / 4 * 3)
                 return -EINVAL;
-        if (n > 0 && text[n - 1] == '=')
-                n_padding = text[n - 2] == '=' ? 2 : 1;
-
-        for (const char *end = text + (n_padding > 0 ? n - 4 : n); text < end; text += 4) {
-                uint32_t bits = decode_four(text, &alphabets);
-
-                *out++ = (uint8_t) (bits >> 16);
-                *out++ = (uint8_t) (bits >> 8);
-                *out++ = (uint8_t) bits;
-        }
-        if (n_padding > 0) {
-                uint32_t bits;
-
-                memcpy(last, text, 4);
-                memset(last + 4 - n_padding, 'A', n_padding);
-                bits = decode_four(last, &alphabets);
-                /* Bits that no byte comes out of must be zero, else many texts would mean the same. */
-                if (bits & (n_padding == 2 ? 0xffff : 0xff))
-                        return -EINVAL;
-                *out++ = (uint8_t) (bits >> 16);
-                if (n_padding == 1)
-                        *out++ = (uint8_t) (bits >> 8);
-        }
-        if (!(alphabets & BOTH))
+        (void) base64_encode(data, (size_t) n_bytes - n_padding, again);
+        if (memcmp(again, text, n) != 0)
                 return -EINVAL;
-
-        *ret_n = (size_t) (out - data);
+        *ret_n = (size_t) n_bytes - n_padding;
         return 0;
 }
 
-int base64_decode(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
-        return decode(text, n, BOTH, data, ret_n);
+int base64_decode_standard(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
+        return has_any(text, n, '-', '_') ? -EINVAL : base64_decode(text, n, data, ret_n);
 }
 
-int base64_decode_standard(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
-        return decode(text, n, STANDARD, data, ret_n);
+int base64_decode(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
+        bool is_url_safe = has_any(text, n, '-', '_');
+        size_t n_data = 0, n_piece, n_bytes;
+        char piece[PIECE];
+
+        if (n % 4 != 0 || (is_url_safe && has_any(text, n, '+', '/')))
+                return -EINVAL;
+        for (; n > 0; n -= n_piece, text += n_piece) {
+                n_piece = MIN(n, (size_t) PIECE);
+                memcpy(piece, text, n_piece);
+                for (size_t i = 0; is_url_safe && i < n_piece; i++)
+                        piece[i] = piece[i] == '-' ? '+' : piece[i] == '_' ? '/' : piece[i];
+                if (decode_piece(piece, n_piece, data + n_data, &n_bytes) < 0 || (n > n_piece && n_bytes != n_piece / 4 * 3))
+                        return -EINVAL;
+                n_data += n_bytes;
+        }
+        *ret_n = n_data;
+        return 0;
 }

@@ -179,43 +179,18 @@ static void printer_escape(Printer *printer, char c) {
         printer_raw(printer, escape, (size_t) n);
 }
 
+/* DEL is written as it is. */
 static bool is_plain(char c) {
-        return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+        return (uint8_t) c >= 0x20 && (uint8_t) c < 0x80 && c != '"' && c != '\\';
 }
 
-#define EACH(c) (UINT64_C(0x0101010101010101) * (c))
-
-/* Whether one of eight characters may not be plain; never silent where one is not. */
-static bool may_be_odd(uint64_t eight) {
-        uint64_t below = eight - EACH(0x20), quote = (eight ^ EACH('"')) - EACH(1), backslash = (eight ^ EACH('\\')) - EACH(1),
-                 delete = (eight ^ EACH(0x7f)) - EACH(1);
-
-        return (eight | below | quote | backslash | delete) & EACH(0x80);
-}
-
-/* Copies plain text, which nearly all is, up to a character that must be looked at or the end; returns how much. */
-static size_t copy_plain(char *to, const char *text, size_t n) {
-        size_t i = 0;
-
-        for (uint64_t eight; n - i >= sizeof(eight); i += sizeof(eight)) {
-                memcpy(&eight, text + i, sizeof(eight));
-                if (may_be_odd(eight))
-                        break;
-                memcpy(to + i, &eight, sizeof(eight));
-        }
-        for (; i < n && is_plain(text[i]); i++)
-                to[i] = text[i];
-        return i;
-}
-
-/* From the first character that is not plain. */
-static void printer_odd(Printer *printer, const char *text) {
+static void printer_characters(Printer *printer, const char *text) {
         const char *start = text; /* of what can be copied as it is */
 
         while (*text) {
-                size_t n = sequence_length((const uint8_t *) text);
+                size_t n = is_plain(*text) ? 1 : sequence_length((const uint8_t *) text);
 
-                if (n > 1 || (n == 1 && (uint8_t) *text >= 0x20 && *text != '"' && *text != '\\')) {
+                if (n > 1 || is_plain(*text)) {
                         text += n;
                         continue;
                 }
@@ -230,19 +205,9 @@ static void printer_odd(Printer *printer, const char *text) {
 }
 
 void printer_string(Printer *printer, const char *text) {
-        size_t n = strlen(text), n_plain;
-        char *to = printer_reserve(printer, n + 3);
-
-        if (!to)
-                return;
-        if (wants_comma(printer))
-                *to++ = ',';
-        *to++ = '"';
-        n_plain = copy_plain(to, text, n);
-        printer->n = (size_t) (to + n_plain - printer->text);
-        if (n_plain < n)
-                printer_odd(printer, text + n_plain);
-        printer_raw(printer, "\"", 1);
+        printer_open(printer, '"');
+        printer_characters(printer, text);
+        printer_close(printer, '"');
 }
 
 /* Digits up to END, from the last to the first; returns where they begin. */
