@@ -134,12 +134,16 @@ static const unsigned stage_depths[_STAGE_MAX] = {
         [STAGE_BURNIN]     = 3,
 };
 
+static bool is_stage(Stage stage) {
+        return stage >= 0 && stage < _STAGE_MAX;
+}
+
 unsigned stage_depth(Stage stage) {
-        return stage_depths[stage];
+        return is_stage(stage) ? stage_depths[stage] : 0;
 }
 
 bool stage_clears(Stage by, Stage what) {
-        return stage_depths[by] > 0 && stage_depths[by] >= stage_depths[what];
+        return is_stage(what) && stage_depth(by) > 0 && stage_depth(by) >= stage_depth(what);
 }
 DEFINE_WORDS(LimitType, limit_type)
 DEFINE_WORDS(Statistic, statistic)

@@ -159,7 +159,8 @@ Disturbs disturbs_from_string(const char *word);
 const char *stage_to_string(Stage stage);
 /*
  * How much a plan of a stage looks at; 0: a part, the memory that no job uses or the rows that are to be repaired. A pass of a plan clears what
- * plans have found that look at no more; what looks at a part clears nothing.
+ * plans have found that look at no more; what looks at a part clears nothing. What is no stage, as a record of another version may say, looks at a part
+ * and is cleared by none.
  */
 unsigned stage_depth(Stage stage);
 bool stage_clears(Stage by, Stage what);

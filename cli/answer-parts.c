@@ -104,7 +104,10 @@ static int add_missing(Parts *parts, const Location *where) {
         return add(parts, where, &answer);
 }
 
-/* The roll-up OWN of the server counts and names the chip's record as one that passed: then that is proven with it. */
+/*
+ * The roll-up OWN of the server counts and names the chip's record as one that passed: then that is proven with it, and is not read. What a rule that came
+ * later has against that record does not show by it, therefore: who signed both judged both, and asking for the chip, or the next scan, tells.
+ */
 static bool is_told(const Answer *own, const RecordStand *rollup, const PartHint *chip) {
         const RecordNamed *named = record_stand_find(rollup, &chip->where);
 

@@ -492,7 +492,7 @@ typedef struct RecordVerified {
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */
-        bool is_older; /* a verdict that today's rules do not agree with, see takes_older_rules; the reason tells */
+        bool is_older; /* it breaks a rule of today, see takes_older_rules; the reason tells which */
 } RecordVerified;
 
 /*
@@ -513,7 +513,7 @@ typedef struct RecordPolicy {
         uint64_t max_age_usec; /* 0: any. A failure does not age. */
         uint64_t now_usec;     /* 0: what the clock says */
         bool takes_old;        /* also what stands before the keyring's least index of a log: it does not count, and is there */
-        bool takes_older_rules; /* of one's own log: also verdicts that contradict themselves by rules of today, since an older program may have signed them */
+        bool takes_older_rules; /* of one's own log: also what is of another shape or contradicts itself by rules of today, since an older program may have signed it */
         bool needs_proof;      /* that the record is in a log of the keyring, seen by its quorum of witnesses */
         const char *proof;     /* c2sp.org/tlog-proof@v1; NULL: none */
         size_t n_proof;

@@ -204,6 +204,17 @@ static void test_a_step_that_failed_for_another_server_fails_only_that_one(void 
         assert_int_equal(verdict_of_step(&part, &of_another), VERDICT_PASSED);
 }
 
+static void test_a_stage_clears_what_looks_at_no_more(void **state) {
+        for (Stage by = _STAGE_INVALID; by <= _STAGE_MAX; by++)
+                for (Stage what = _STAGE_INVALID; what <= _STAGE_MAX; what++) {
+                        bool are_stages = by >= 0 && by < _STAGE_MAX && what >= 0 && what < _STAGE_MAX;
+
+                        assert_int_equal(stage_clears(by, what), are_stages && stage_depth(by) > 0 && stage_depth(by) >= stage_depth(what));
+                }
+        assert_true(stage_clears(STAGE_PRODUCTION, STAGE_PREFLIGHT) && !stage_clears(STAGE_PREFLIGHT, STAGE_PRODUCTION));
+        assert_int_equal(stage_depth(_STAGE_INVALID) + stage_depth(_STAGE_MAX), 0);
+}
+
 static void test_the_worst_result_wins(void **state) {
         static const Result order[] = { RESULT_PASSED, RESULT_WARNED, RESULT_INCONCLUSIVE, RESULT_FAILED };
 
@@ -236,6 +247,7 @@ int main(void) {
                 cmocka_unit_test(test_nothing_tested_is_no_pass),
                 cmocka_unit_test(test_a_broken_promise_of_coverage_is_no_pass),
                 cmocka_unit_test(test_a_step_that_failed_for_another_server_fails_only_that_one),
+                cmocka_unit_test(test_a_stage_clears_what_looks_at_no_more),
                 cmocka_unit_test(test_the_worst_result_wins),
                 cmocka_unit_test(test_results_have_the_exit_codes_of_every_program),
         };

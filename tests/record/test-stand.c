@@ -150,6 +150,25 @@ static void test_a_roll_up_of_older_rules_passes_no_server(void **state) {
         (void) record_log_free(log);
 }
 
+/* The log goes on with what another schema let through; but nobody can tell what it says. */
+static void test_a_record_of_an_older_schema_stands_for_nothing(void **state) {
+        RecordLog *log = open_log();
+        Location chip = server_location(chip_path);
+        RecordVerified older;
+        RecordStand stand;
+
+        make_scan(false);
+        scan_loosely(log, SERVER_BAD, "\"stage\":\"PREFLIGHT\"", "\"stage\":\"PREFLIGHX\"");
+        (void) record_log_free(log);
+        log = open_log();
+        assert_int_equal(place_newest_verified(log, &chip, NULL, &older), 0);
+        assert_true(older.is_older);
+        assert_int_equal(record_stand_of(&older, &stand), -EBADMSG);
+        assert_int_equal(record_clears(&older, &older), -EBADMSG);
+        record_verified_done(&older);
+        (void) record_log_free(log);
+}
+
 static int setup(void **state) {
         place_init(&place);
         return 0;
@@ -165,6 +184,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_pass_of_older_rules_passes_and_clears_nothing, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_failure_of_older_rules_stands, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_roll_up_of_older_rules_passes_no_server, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_record_of_an_older_schema_stands_for_nothing, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static int add_archive(RecordLog *log, Store *store, uint64_t index, Archives *a
         if (!items)
                 return -ENOMEM;
         archives->items = items;
-        if (strcmp(record.verified.entry.type, RECORD_TYPE_ARCHIVE) == 0 && !record.is_unruled &&
+        if (strcmp(record.verified.entry.type, RECORD_TYPE_ARCHIVE) == 0 && !record.verified.is_older &&
             archive_parse(json_object_get(record.statement, "predicate"), &items[archives->n]) == 0)
                 archives->n++;
         return 0;

@@ -50,44 +50,23 @@ static int refuse_key(const RecordLog *log, uint64_t index, const Envelope *enve
         return refuse_record(log, index, why, ret_wrong);
 }
 
-/* Takes a record that the judge refuses, as far as its signature goes. -EBADMSG: no key of this log has made it, there. */
-static int take_unruled(RecordLog *log, const Envelope *envelope, uint64_t index, LogRecord *ret) {
-        const KeyringKey *key = keyring_find(log->keyring, envelope->signatures[0].key_id);
-        const char *wrong;
-        int r;
-
-        if (!key || index < key->from_index || index > key->until_index)
-                return -EBADMSG;
-        r = envelope_verify(envelope, &key->key);
-        if (r <= 0)
-                return r < 0 ? r : -EBADMSG;
-        r = envelope_read_payload(envelope, &ret->statement, &wrong);
-        if (r == 0)
-                r = verify_read_entry(ret->statement, &ret->verified);
-        (void) strcpy(ret->verified.key_id, key->key.id);
-        ret->is_unruled = true;
-        return r;
-}
-
 /* A sentence in *RET_REASON (malloc'd) where it is refused; UNKNOWN: it is signed with another key. */
-static int take_signed(RecordLog *log, Envelope *envelope, uint64_t index, LogRecord *ret, bool *ret_unknown, char **ret_reason) {
+static int take_signed(RecordLog *log, Envelope *envelope, LogRecord *ret, bool *ret_unknown, char **ret_reason) {
         _cleanup_(verification_done) Verification v = {};
         int r;
 
-        r = verify_envelope(&(RecordPolicy) { .keyring = log->keyring }, envelope, &v);
+        r = verify_envelope(&(RecordPolicy) { .keyring = log->keyring, .takes_older_rules = true }, envelope, &v);
         if (r < 0)
                 return r;
         *ret_unknown = v.trust == RECORD_UNKNOWN_KEY;
-        if (v.trust == RECORD_VERIFIED) {
-                ret->statement = TAKE_PTR(v.statement);
-                ret->verified = v.verified;
-                v.verified = (RecordVerified) {};
-                return 0;
-        }
-        r = take_unruled(log, envelope, index, ret);
-        if (r == -EBADMSG)
+        if (v.trust != RECORD_VERIFIED) {
                 *ret_reason = TAKE_PTR(v.verified.reason);
-        return r;
+                return -EBADMSG;
+        }
+        ret->statement = TAKE_PTR(v.statement);
+        ret->verified = v.verified;
+        v.verified = (RecordVerified) {};
+        return 0;
 }
 
 /* The hash in the tree must be the leaf of this very record: the rest of the tree is worked out from what stands there. */
@@ -119,7 +98,7 @@ static int check(RecordLog *log, Store *store, uint64_t index, Envelope *envelop
         bool is_unknown = false;
         int r;
 
-        r = take_signed(log, envelope, index, ret, &is_unknown, &reason);
+        r = take_signed(log, envelope, ret, &is_unknown, &reason);
         if (r == -EBADMSG && is_unknown)
                 return refuse_key(log, index, envelope, ret_wrong);
         if (r == -EBADMSG)

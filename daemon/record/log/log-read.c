@@ -54,7 +54,8 @@ int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
         r = record_verify_with_policy(&(RecordPolicy) { .keyring = log->keyring, .takes_older_rules = true }, envelope, n, &trust, &verified);
         if (r < 0)
                 return r;
-        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0)
+        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0 ||
+            (verified.is_older && !record_is_verdict(&verified.entry)))
                 return -EBADMSG;
         *ret = verified;
         verified = (RecordVerified) {};

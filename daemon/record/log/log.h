@@ -57,10 +57,9 @@ struct RecordLog {
 
 /* A record as its own bytes vouch for it. */
 typedef struct LogRecord {
-        RecordVerified verified; /* of what is unruled no more than entry, origin and key */
+        RecordVerified verified;
         json_t *statement;
         uint8_t id[DIGEST_BYTES];
-        bool is_unruled; /* the judge refuses it */
 } LogRecord;
 
 void log_record_done(LogRecord *record);
@@ -86,7 +85,7 @@ int log_remark(char **remarks, char *text);
  */
 int log_read_left(RecordLog *log, uint64_t *ret);
 
-/* Record INDEX of this log, read and verified, whatever its type. -EBADMSG, -ENODATA: pruned. */
+/* Record INDEX of this log, read and verified, whatever its type; only a verdict may follow older rules. -EBADMSG, -ENODATA: pruned. */
 int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);
 
 /* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */

@@ -135,7 +135,7 @@ static int check_record(Pass *pass, uint64_t index) {
         if (r < 0)
                 return r;
         memcpy(pass->last, record.id, DIGEST_BYTES);
-        pass->n_unruled += record.is_unruled;
+        pass->n_unruled += record.verified.is_older;
         r = store_derive_signed(pass->derived, &record.verified.entry, record.statement);
         pass->has_unread = pass->has_unread || r > 0;
         return r < 0 ? r : 0;

@@ -287,8 +287,7 @@ int reason_of_server(const Health *health, Result result, char **ret) {
         return take_line(&reason, ret);
 }
 
-int reason_of_older(const Health *health, const char *wrong, char **ret) {
-        const Location *where = health->is_rollup ? &health->scan.server.where : &health->chip.subject.where;
+int reason_of_older(const Location *where, const char *wrong, char **ret) {
         char subject[LOCATION_STRING_MAX];
         _cleanup_printer_ Printer reason = {};
 

@@ -12,4 +12,4 @@ int reason_of(const json_t *statement, const char *predicate_type, const Health 
 /* Of a roll-up, of what lies in none of its chips and comes to RESULT: "us0-2 efa: efa-plane and 1 more", malloc'd. */
 int reason_of_server(const Health *health, Result result, char **ret);
 /* Of a verdict that today's rules do not agree with: "us0-2/chip3: signed under older rules: hbm: called WARNED in the face of its own evidence", malloc'd. */
-int reason_of_older(const Health *health, const char *wrong, char **ret);
+int reason_of_older(const Location *where, const char *wrong, char **ret);

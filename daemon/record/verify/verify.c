@@ -108,14 +108,40 @@ int verify_read_entry(const json_t *statement, RecordVerified *ret) {
         return take_entry(json_object_get(statement, "predicate"), text_of(statement, "predicateType"), ret, &refusal);
 }
 
+/* A rule that what is signed does not keep: "the payload: ", "predicate.run.stage". */
+typedef struct Broken {
+        const char *of;
+        char rule[200];
+} Broken;
+
+static int broken(Broken *ret, const char *of, const char *rule) {
+        ret->of = of;
+        (void) snprintf(ret->rule, sizeof(ret->rule), "%s", rule);
+        return -EBADMSG;
+}
+
+/* The rules for what one record says, of which a later version may have others: its shape, and that it agrees with itself. STATEMENT is spelled out. -EBADMSG. */
+static int check_rules(json_t **statement, Health *health, Broken *ret) {
+        SchemaWrong misfit;
+        Judgement judgement;
+        int r;
+
+        r = statement_fit(statement, &misfit);
+        if (r < 0)
+                return r == -EBADMSG ? broken(ret, "the payload: ", misfit.text) : r;
+        r = statement_judge(*statement, text_of(*statement, "predicateType"), health, &judgement);
+        if (r < 0)
+                return r;
+        return judgement.wrong[0] ? broken(ret, "the record contradicts itself: ", judgement.wrong) : 0;
+}
+
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with itself? */
 static int check_payload(const RecordPolicy *policy, const Envelope *envelope, const Bundle *bundle, Verification *v, Refusal *refusal) {
         RecordVerified *verified = &v->verified;
         _cleanup_json_ json_t *statement = NULL;
-        SchemaWrong misfit;
         _cleanup_health_ Health health = {};
         const char *type, *wrong;
-        Judgement judgement;
+        Broken rule;
         int r;
 
         r = envelope_read_payload(envelope, &statement, &wrong);
@@ -123,21 +149,16 @@ static int check_payload(const RecordPolicy *policy, const Envelope *envelope, c
                 return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
                 return refuse(refusal, "the payload is no ", STATEMENT_TYPE);
-        r = statement_fit(&statement, &misfit);
-        if (r < 0)
-                return r == -EBADMSG ? refuse(refusal, "the payload: ", misfit.text) : r;
+        r = check_rules(&statement, &health, &rule);
+        verified->is_older = r == -EBADMSG && policy->takes_older_rules;
+        if (r < 0 && !verified->is_older)
+                return r == -EBADMSG ? refuse(refusal, rule.of, rule.rule) : r;
         type = text_of(statement, "predicateType");
-        r = statement_judge(statement, type, &health, &judgement);
-        if (r < 0)
-                return r;
-        verified->is_older = judgement.wrong[0] && policy->takes_older_rules && health.statement;
-        if (judgement.wrong[0] && !verified->is_older)
-                return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
         r = take_entry(json_object_get(statement, "predicate"), type, verified, refusal);
         if (r == 0)
                 r = policy_check(policy, &(Evidence) { envelope, v->key, bundle, statement }, verified, refusal);
         if (r == 0)
-                r = verified->is_older ? reason_of_older(&health, judgement.wrong, &verified->reason) : reason_of(statement, type, &health, &verified->reason);
+                r = verified->is_older ? reason_of_older(&verified->entry.subject, rule.rule, &verified->reason) : reason_of(statement, type, &health, &verified->reason);
         if (r < 0)
                 return r;
         v->statement = TAKE_PTR(statement);
