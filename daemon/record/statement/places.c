@@ -30,6 +30,10 @@ static void add_failed(const RecordStep *step, Places *places) {
                         add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
 }
 
+static bool tells_untested(const RecordMeasurement *measurement) {
+        return strstr(measurement->name, UNTESTED) != NULL;
+}
+
 static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
         size_t n_failed = places->n_failed;
 
@@ -38,7 +42,7 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const RecordMeasurement *measurement = &step->measurements[i];
 
-                if (!strstr(measurement->name, UNTESTED))
+                if (!tells_untested(measurement))
                         continue;
                 if (!measurement_is_printable(measurement)) /* who cannot say how much was left out has looked at nothing */
                         add(places->untested, &places->n_untested, step->name, subject);
@@ -72,7 +76,9 @@ static int places_read(Stage stage, const Location *subject, const RecordStep *s
 
         for (size_t i = 0; i < n_steps; i++) {
                 n_failed += steps[i].n_diagnoses + 1;
-                n_untested += steps[i].n_measurements + 1;
+                n_untested++;
+                for (size_t k = 0; k < steps[i].n_measurements; k++)
+                        n_untested += tells_untested(&steps[i].measurements[k]);
         }
         r = places_new(n_failed, n_untested, n_steps, ret);
         if (r < 0)
