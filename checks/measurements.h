@@ -23,7 +23,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "checks/location.h"
 #include "checks/verdict.h"
+
+typedef struct Measurement {
+        const char *name; /* snake_case, prefixed with the check's word: hbm_bytes_tested */
+        double value;     /* finite, in a stream; in a record what is none stands among the errors of its step */
+        const char *unit; /* UCUM: By, s, 1, {error}, GBy/s */
+        LimitType limit_type;
+        double limit;
+        Location where;
+        Series series; /* what it sums up */
+} Measurement;
 
 typedef enum MeasurementDuty {
         MEASUREMENT_EACH,   /* each step that passed or warned says it, of its unit or of parts of it; on a server, of each chip */

@@ -41,6 +41,7 @@
 #include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/measurements.h"
 #include "checks/particulars.h"
 #include "checks/regions.h"
 #include "checks/verdict.h"
@@ -55,16 +56,6 @@
 #define STREAM_ESCAPES_MAX      256     /* of a plan */
 #define STREAM_BYTES_MAX        (64u << 20)
 #define STREAM_MESSAGE_MAX      1024    /* bytes of one message; longer ones are cut by the writer, refused by the reader */
-
-typedef struct Measurement {
-        const char *name; /* snake_case, prefixed with the check's word: hbm_bytes_tested */
-        double value;     /* finite */
-        const char *unit; /* UCUM: By, s, 1, {error}, GBy/s */
-        LimitType limit_type;
-        double limit;
-        Location where;
-        Series series;
-} Measurement;
 
 /* The value, beyond its limit, that a finding follows from: a measurement at its place, of measurements.h, which has unit and type of limit. */
 typedef struct Decided {

@@ -28,7 +28,7 @@ typedef struct TallyStep {
         bool beyond;   /* a measurement lies beyond its limit */
         bool failed_elsewhere; /* of a server: it found something broken in another one */
         size_t n_measurements, n_findings;
-        RecordMeasurement *measurements;
+        Measurement *measurements;
         RecordDiagnosis *findings;
         Regions *regions; /* which the worker tested; NULL: it told none */
         RecordKnownRegions *before; /* what records say of them; NULL: nothing */

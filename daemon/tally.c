@@ -197,7 +197,7 @@ static int take_reached(const Plan *plan, TallyUnit *unit, TallyStep *step, cons
 
 static int take_measurement(Tally *tally, TallyUnit *unit, size_t index, const Measurement *measurement) {
         TallyUnit *holder = find_unit(tally, &measurement->where);
-        RecordMeasurement *grown;
+        Measurement *grown;
         TallyStep *step;
         int r;
 
@@ -221,15 +221,9 @@ static int take_measurement(Tally *tally, TallyUnit *unit, size_t index, const M
                 return -ENOMEM;
 
         step->measurements = grown;
-        grown[step->n_measurements] = (RecordMeasurement) {
-                .name = strdup(measurement->name),
-                .value = measurement->value,
-                .unit = strdup(measurement->unit ? measurement->unit : ""),
-                .limit_type = measurement->limit_type,
-                .limit = measurement->limit,
-                .where = measurement->where,
-                .series = measurement->series,
-        };
+        grown[step->n_measurements] = *measurement;
+        grown[step->n_measurements].name = strdup(measurement->name);
+        grown[step->n_measurements].unit = strdup(measurement->unit ? measurement->unit : "");
         step->n_measurements++;
         holder->n_measurements++;
         return grown[step->n_measurements - 1].name && grown[step->n_measurements - 1].unit ? 0 : -ENOMEM;

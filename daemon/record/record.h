@@ -18,6 +18,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/measurements.h"
 #include "checks/particulars.h"
 #include "checks/regions.h"
 #include "checks/verdict.h"
@@ -81,16 +82,6 @@ int record_key_vkey(const RecordKey *key, const char *origin, char **ret);
 
 /* ---- what the daemon hands over: plain facts, borrowed until the call returns ---- */
 
-typedef struct RecordMeasurement {
-        const char *name;
-        double value;
-        const char *unit;
-        LimitType limit_type;
-        double limit;
-        Location where;
-        Series series; /* what it sums up */
-} RecordMeasurement;
-
 typedef struct RecordDiagnosis {
         const char *code;
         Severity severity;
@@ -136,7 +127,7 @@ typedef struct RecordStep {
         const char *const *samples; /* those of them of which each piece that is tested by itself has its own, likewise */
         const RecordRegions *regions; /* NULL: it tests all at once */
         size_t n_measurements;
-        const RecordMeasurement *measurements;
+        const Measurement *measurements;
         size_t n_diagnoses;
         const RecordDiagnosis *diagnoses;
 } RecordStep;

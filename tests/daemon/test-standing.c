@@ -97,7 +97,7 @@ static Result result_of(Found found) {
 /* ---- as the daemon signs it ---- */
 
 static const char *const counts[] = { "hbm_bytes_tested", NULL };
-static RecordMeasurement bytes[SERVER_CHIPS][2];
+static Measurement bytes[SERVER_CHIPS][2];
 static RecordRegions sliced;
 static RecordRegionTest slice;
 
@@ -107,7 +107,7 @@ static void cut_chip(unsigned c, Cut cut) {
         size_t n = 0;
 
         bytes[c][0] = server.measurements[c][0];
-        bytes[c][1] = (RecordMeasurement) { "hbm_bytes_tested", cut == SHORT ? 5e10 : 1e11, "By", LIMIT_NONE, 0, server.chips[c].subject.where };
+        bytes[c][1] = (Measurement) { "hbm_bytes_tested", cut == SHORT ? 5e10 : 1e11, "By", LIMIT_NONE, 0, server.chips[c].subject.where };
         memory->counts = counts;
         memory->n_measurements = 2;
         memory->measurements = bytes[c];
@@ -128,9 +128,9 @@ static void cut_chip(unsigned c, Cut cut) {
 
 /* At the first link of chip C. */
 static void leave_out_link(unsigned c) {
-        RecordMeasurement *measurement = &server.measurements[c][2];
+        Measurement *measurement = &server.measurements[c][2];
 
-        *measurement = (RecordMeasurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0, server.chips[c].subject.where };
+        *measurement = (Measurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0, server.chips[c].subject.where };
         (void) location_append(&measurement->where, LOCATION_LINK, 0);
 }
 
@@ -151,13 +151,13 @@ static void set_link_failed(unsigned c) {
 static void set_few_packets(unsigned c, bool is_unasked) {
         static const char *const packets[] = { "efa_packets_accounted", NULL };
         static RecordPromise promises[2];
-        static RecordMeasurement sent[2];
+        static Measurement sent[2];
         RecordStep *efa = &server.steps[c][3];
 
         promises[0] = server.promise;
         promises[1] = (RecordPromise) { packets[0], 526, 1000 };
-        sent[0] = (RecordMeasurement) { packets[0], 526, "{packet}", LIMIT_NONE, 0, server.chips[c].subject.where };
-        sent[1] = (RecordMeasurement) { "efa_chips_not_requested", is_unasked ? 14 : 0, "{chip}", LIMIT_NONE, 0, server.chips[c].subject.where };
+        sent[0] = (Measurement) { packets[0], 526, "{packet}", LIMIT_NONE, 0, server.chips[c].subject.where };
+        sent[1] = (Measurement) { "efa_chips_not_requested", is_unasked ? 14 : 0, "{chip}", LIMIT_NONE, 0, server.chips[c].subject.where };
         efa->counts = packets;
         efa->n_measurements = 2;
         efa->measurements = sent;

@@ -20,7 +20,7 @@ typedef struct Server {
         RecordHealth chips[SERVER_CHIPS];
         RecordStep steps[SERVER_CHIPS][SERVER_STEPS];
         RecordStep own; /* of the server; the scan does not have it */
-        RecordMeasurement measurements[SERVER_CHIPS][SERVER_STEPS + 1]; /* the last step has two */
+        Measurement measurements[SERVER_CHIPS][SERVER_STEPS + 1]; /* the last step has two */
         RecordPromise promise;
         RecordDiagnosis diagnosis;
         RecordRegionTest tests[2];
@@ -77,7 +77,7 @@ static inline void server_init(Server *server) {
                         .promises = &server->promise,
                 };
                 for (unsigned k = 0; k < SERVER_STEPS; k++) {
-                        server->measurements[i][k] = (RecordMeasurement) {
+                        server->measurements[i][k] = (Measurement) {
                                 "mismatched_outputs", 0, "{output}", LIMIT_LESS_THAN_OR_EQUAL, 0, server_location(path)
                         };
                         server->steps[i][k] = (RecordStep) {
@@ -89,7 +89,7 @@ static inline void server_init(Server *server) {
                 }
         }
         for (unsigned i = 0; i < SERVER_CHIPS; i++) {
-                server->measurements[i][SERVER_STEPS] = (RecordMeasurement) {
+                server->measurements[i][SERVER_STEPS] = (Measurement) {
                         "hbm-bytes-tested", 103079215104, "By", LIMIT_NONE, 0, server->chips[i].subject.where
                 };
                 server->steps[i][SERVER_STEPS - 1].n_measurements = 2;

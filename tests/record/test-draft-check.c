@@ -107,7 +107,7 @@ static void test_regions_are_what_they_must_be(void **state) {
 }
 
 static void test_what_passed_has_the_values_and_limits_of_its_check(void **state) {
-        static const RecordMeasurement sound = { .name = "sparsity_mismatched_selections", .unit = "{selection}", .limit_type = LIMIT_LESS_THAN_OR_EQUAL };
+        static const Measurement sound = { .name = "sparsity_mismatched_selections", .unit = "{selection}", .limit_type = LIMIT_LESS_THAN_OR_EQUAL };
 
         server.steps[0][0].check = "sparsity";
         assert_wrong("hbm: called PASSED without a value of sparsity_mismatched_selections");
@@ -294,7 +294,7 @@ static double draw_number(void) {
         return numbers[draw(ELEMENTS(numbers))];
 }
 
-static void draw_step(RecordStep *step, RecordMeasurement *measurement, RecordDiagnosis *diagnosis) {
+static void draw_step(RecordStep *step, Measurement *measurement, RecordDiagnosis *diagnosis) {
         step->verdict = (Verdict) draw(_VERDICT_MAX);
         step->reason = (Reason) draw(_REASON_MAX);
         step->required = draw(2);

@@ -51,7 +51,7 @@ typedef struct Case {
 /* All chips pass but this one. What becomes of it is ERROR; returns the index of its record. */
 static uint64_t scan_ends(const Case *what, int error) {
         static RecordDiagnosis diagnosis;
-        static RecordMeasurement untested, servers[2];
+        static Measurement untested, servers[2];
         RecordHealth *chip = &server.chips[SERVER_BAD];
         RecordStep *steps = server.steps[SERVER_BAD], *step = &steps[2];
         RecordOutcome outcome;
@@ -76,13 +76,13 @@ static uint64_t scan_ends(const Case *what, int error) {
                 chip->result = server.scan.result = RESULT_FAILED;
         }
         if (what->untested) {
-                untested = (RecordMeasurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0,
+                untested = (Measurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0,
                                                  server_location(what->untested) };
                 step->n_measurements = 1;
                 step->measurements = &untested;
         }
         if (what->note) {
-                untested = (RecordMeasurement) { what->note, 1, "{chip}", LIMIT_NONE, 0, server_location(CHIP) };
+                untested = (Measurement) { what->note, 1, "{chip}", LIMIT_NONE, 0, server_location(CHIP) };
                 step->n_measurements = 1;
                 step->measurements = &untested;
         }
@@ -90,8 +90,8 @@ static uint64_t scan_ends(const Case *what, int error) {
                 server.scan.run.n_servers = 2;
                 server.scan.run.servers[0] = "us0-2";
                 server.scan.run.servers[1] = what->tested_with;
-                servers[0] = (RecordMeasurement) { "efa_tested_with_servers", 1, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
-                servers[1] = (RecordMeasurement) { "efa_found_with_servers", 1, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
+                servers[0] = (Measurement) { "efa_tested_with_servers", 1, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
+                servers[1] = (Measurement) { "efa_found_with_servers", 1, "{server}", LIMIT_NONE, 0, server_location(CHIP) };
                 step->n_measurements = what->found_with ? 2 : 1;
                 step->measurements = servers;
         }
@@ -235,7 +235,7 @@ static void test_it_is_remembered(void **state) {
 /* All chips pass, or the first N of them; a plane of the fabric is sick or not, and other servers were asked or not. Returns the roll-up's index. */
 static uint64_t scan_fabric(size_t n_chips, bool is_sick, bool is_alone) {
         static RecordDiagnosis diagnosis;
-        static RecordMeasurement untested;
+        static Measurement untested;
 
         server_init(&server);
         server.steps[0][0].regions = NULL;
@@ -253,7 +253,7 @@ static uint64_t scan_fabric(size_t n_chips, bool is_sick, bool is_alone) {
         server.own.verdict = is_sick ? VERDICT_FAILED : VERDICT_PASSED;
         server.own.n_diagnoses = is_sick;
         server.own.diagnoses = &diagnosis;
-        untested = (RecordMeasurement) { "efa_untested_other_servers", 1, "1", LIMIT_NONE, 0, server.scan.server.where };
+        untested = (Measurement) { "efa_untested_other_servers", 1, "1", LIMIT_NONE, 0, server.scan.server.where };
         server.own.n_measurements = is_alone;
         server.own.measurements = &untested;
         return server_scan(&server, log_of) + n_chips;

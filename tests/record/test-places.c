@@ -25,7 +25,7 @@
 #define SCANS 400
 
 static Server server;
-static RecordMeasurement measurements[SERVER_STEPS][3];
+static Measurement measurements[SERVER_STEPS][3];
 static RecordDiagnosis diagnoses[SERVER_STEPS][2];
 static RecordStep own[SERVER_STEPS];
 static size_t n_in_part; /* chips */
@@ -51,7 +51,7 @@ static void draw_step(RecordStep *step, size_t k, const char *where) {
                 char path[64];
 
                 (void) snprintf(path, sizeof(path), "%s%s%s", where, is_server ? "/chip1" : "", parts[is_server ? 1 + below(3) : below(4)]);
-                measurements[k][i] = (RecordMeasurement) { names[below(ELEMENTS(names))], values[below(ELEMENTS(values))], "1", LIMIT_NONE, 0,
+                measurements[k][i] = (Measurement) { names[below(ELEMENTS(names))], values[below(ELEMENTS(values))], "1", LIMIT_NONE, 0,
                                                            server_location(below(3) > 0 ? path : where) };
                 if (below(5) == 0) {
                         measurements[k][i].limit_type = LIMIT_LESS_THAN_OR_EQUAL;
@@ -80,7 +80,7 @@ static void draw_step(RecordStep *step, size_t k, const char *where) {
 /* A chip of which steps were left out: by who asked, or one of them for another reason, and with promises that these could have kept, or not. */
 static void draw_lone_chip(RecordHealth *chip) {
         static const char *const links[] = { "link-bytes-tested", NULL };
-        static RecordMeasurement unasked[2];
+        static Measurement unasked[2];
         static RecordStep steps[SERVER_STEPS];
         static RecordPromise promises[2];
         size_t n_open = 0;
@@ -89,7 +89,7 @@ static void draw_lone_chip(RecordHealth *chip) {
         promises[0] = server.promise;
         promises[1] = (RecordPromise) { below(4) ? "link-bytes-tested" : "chip-bytes-tested", 0, below(2) };
         unasked[0] = steps[3].measurements[0];
-        unasked[1] = (RecordMeasurement) { "efa_chips_not_requested", below(3), "{chip}", LIMIT_NONE, 0, server.chips[2].subject.where };
+        unasked[1] = (Measurement) { "efa_chips_not_requested", below(3), "{chip}", LIMIT_NONE, 0, server.chips[2].subject.where };
         if (below(2)) {
                 steps[3].n_measurements = ELEMENTS(unasked);
                 steps[3].measurements = unasked;

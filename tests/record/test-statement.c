@@ -253,12 +253,12 @@ static void test_samples_of_pieces_are_no_coverage(void **state) {
         Server *server = &payloads.server;
 
         for (unsigned by_regions = 0; by_regions < 2; by_regions++) {
-                RecordMeasurement measured[3];
+                Measurement measured[3];
                 json_t *payload;
 
                 server_init(server);
                 for (unsigned i = 0; i < 3; i++)
-                        measured[i] = (RecordMeasurement) { counts[i], 4096, "1", LIMIT_NONE, 0, server->chips[0].subject.where };
+                        measured[i] = (Measurement) { counts[i], 4096, "1", LIMIT_NONE, 0, server->chips[0].subject.where };
                 server->steps[0][0].counts = counts;
                 server->steps[0][0].samples = samples;
                 server->steps[0][0].measurements = measured;

@@ -270,7 +270,7 @@ static void test_19(void **state) {
 static void test_20(void **state) {
         char text[NUMBER_TEXT_MAX];
         RecordScan scan = payloads.server.scan;
-        RecordMeasurement *measurement = &payloads.server.measurements[0][1];
+        Measurement *measurement = &payloads.server.measurements[0][1];
         double value = measurement->value;
 
         /* A locale with a comma, where there is one; and what has no exact double is text. */

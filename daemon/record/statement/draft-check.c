@@ -85,7 +85,7 @@ static bool check_regions(const RecordRegions *regions, Judgement *ret) {
         return true;
 }
 
-static bool are_measurements(const RecordMeasurement *measurements, size_t n) {
+static bool are_measurements(const Measurement *measurements, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (!is_name(measurements[i].name, WORD_BYTES_MAX) || measurements[i].limit_type < 0 || measurements[i].limit_type >= _LIMIT_TYPE_MAX ||
                     measurements[i].series.statistic < 0 || measurements[i].series.statistic >= _STATISTIC_MAX)

@@ -73,7 +73,7 @@ static void part_list_add(PartList *list, const char *path) {
 
 /* A measurement of a step, and what decides where it stands. */
 typedef struct Value {
-        const RecordMeasurement *measurement;
+        const Measurement *measurement;
         const RecordPromise *promise; /* NULL: it keeps none */
         bool is_count, is_printed;
 } Value;
@@ -84,7 +84,7 @@ typedef struct Values {
         const Location *subject;
         size_t n;
         Value *values;
-        const RecordMeasurement **alike; /* room for as many */
+        const Measurement **alike; /* room for as many */
 } Values;
 
 static const char *relation_of(LimitType type) {
@@ -97,7 +97,7 @@ static const char *relation_of(LimitType type) {
         return relations[type];
 }
 
-static bool has_usual_unit(const Values *values, const RecordMeasurement *measurement) {
+static bool has_usual_unit(const Values *values, const Measurement *measurement) {
         return strcmp(measurement_unit(measurement), health_v2_unit(values->step->check, measurement->name)) == 0;
 }
 
@@ -107,14 +107,14 @@ static bool have_one_name(const Value *a, const Value *b) {
 
 /* At the subject itself there is one of a kind, so that a promise is its. */
 static bool are_alike(const Value *one, const Value *other) {
-        const RecordMeasurement *a = one->measurement, *b = other->measurement;
+        const Measurement *a = one->measurement, *b = other->measurement;
 
         return !one->promise && !other->promise && strcmp(measurement_unit(a), measurement_unit(b)) == 0 && a->limit_type == b->limit_type &&
                (a->limit_type == LIMIT_NONE || a->limit == b->limit) && a->series.statistic == b->series.statistic &&
                (a->series.statistic == STATISTIC_NONE || a->series.count == b->series.count);
 }
 
-static const RecordPromise *promise_of(const RecordHealth *health, const RecordMeasurement *measurement) {
+static const RecordPromise *promise_of(const RecordHealth *health, const Measurement *measurement) {
         for (size_t i = 0; i < health->n_promises; i++)
                 if (strcmp(health->promises[i].measurement, measurement->name) == 0 && location_equal(&measurement->where, &health->subject.where))
                         return &health->promises[i];
@@ -136,7 +136,7 @@ static void print_numbers(const Values *values, size_t n) {
 }
 
 static void print_parts(const Values *values, size_t n) {
-        const RecordMeasurement *first = values->alike[0];
+        const Measurement *first = values->alike[0];
         PartList list = { .printer = values->printer };
         char path[LOCATION_STRING_MAX + 1];
         bool elsewhere = n > 1 || !location_equal(&first->where, values->subject);
@@ -157,7 +157,7 @@ static void print_parts(const Values *values, size_t n) {
 }
 
 static void print_list(const Values *values, const RecordPromise *promise, size_t n) {
-        const RecordMeasurement *first = values->alike[0];
+        const Measurement *first = values->alike[0];
         Printer *printer = values->printer;
 
         printer_open(printer, '[');
@@ -178,7 +178,7 @@ static void print_list(const Values *values, const RecordPromise *promise, size_
 
 /* FIRST and those behind it that are alike and have its name. */
 static void print_entry(const Values *values, Value *first) {
-        const RecordMeasurement *measurement = first->measurement;
+        const Measurement *measurement = first->measurement;
         size_t n = 0;
 
         for (Value *value = first; value < values->values + values->n; value++)
@@ -240,7 +240,7 @@ static void print_values(const Values *values, const char *key, bool is_count) {
 
 static void print_measured(Printer *printer, const RecordHealth *health, const RecordStep *step) {
         _cleanup_free_ Value *all = calloc(step->n_measurements + 1, sizeof(*all));
-        _cleanup_free_ const RecordMeasurement **alike = calloc(step->n_measurements + 1, sizeof(*alike));
+        _cleanup_free_ const Measurement **alike = calloc(step->n_measurements + 1, sizeof(*alike));
         Values values = { printer, step, &health->subject.where, 0, all, alike };
 
         if (!all || !alike) {
@@ -248,7 +248,7 @@ static void print_measured(Printer *printer, const RecordHealth *health, const R
                 return;
         }
         for (size_t i = 0; i < step->n_measurements; i++) {
-                const RecordMeasurement *measurement = &step->measurements[i];
+                const Measurement *measurement = &step->measurements[i];
 
                 if (measurement_is_printable(measurement))
                         all[values.n++] = (Value) { measurement, promise_of(health, measurement), reach_is_count(step, measurement, values.subject), false };
@@ -309,7 +309,7 @@ static double reached_of(const RecordHealth *health, const RecordPromise *promis
         *ret_told = false;
         for (size_t i = 0; i < health->n_steps; i++)
                 for (size_t k = 0; k < health->steps[i].n_measurements; k++) {
-                        const RecordMeasurement *measurement = &health->steps[i].measurements[k];
+                        const Measurement *measurement = &health->steps[i].measurements[k];
 
                         if (!measurement_is_printable(measurement) || promise_of(health, measurement) != promise)
                                 continue;

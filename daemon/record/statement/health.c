@@ -61,7 +61,7 @@ void print_where(Printer *printer, const Location *where) {
 }
 
 /* A value that is no number is an error of the step (below) and cannot stand here. */
-static void print_measurement(Printer *printer, const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
+static void print_measurement(Printer *printer, const RecordStep *step, const Measurement *measurement, const Location *unit) {
         double limit = measurement->limit;
 
         printer_open(printer, '{');
@@ -92,12 +92,12 @@ static void print_measurement(Printer *printer, const RecordStep *step, const Re
         printer_close(printer, '}');
 }
 
-bool measurement_is_printable(const RecordMeasurement *measurement) {
+bool measurement_is_printable(const Measurement *measurement) {
         return isfinite(measurement->value) &&
                (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
 }
 
-const char *measurement_unit(const RecordMeasurement *measurement) {
+const char *measurement_unit(const Measurement *measurement) {
         return measurement->unit && *measurement->unit ? measurement->unit : "1";
 }
 

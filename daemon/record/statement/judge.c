@@ -33,7 +33,7 @@ static Severity severity_of(const RecordDiagnosis *diagnosis) {
         return entry && entry->severity > diagnosis->severity ? entry->severity : diagnosis->severity;
 }
 
-static const MeasurementRow *row_of(const RecordStep *step, const RecordMeasurement *measurement) {
+static const MeasurementRow *row_of(const RecordStep *step, const Measurement *measurement) {
         return measurement_is_printable(measurement) ? measurement_find(step->check, measurement->name) : NULL;
 }
 
@@ -41,7 +41,7 @@ static const MeasurementRow *row_of(const RecordStep *step, const RecordMeasurem
  * Nor does the record say what a value beyond its limit makes of STEP, where the limit is one that the check gives it. A step that could not judge
  * has left open what its values come to.
  */
-static Severity severity_beyond(const RecordStep *step, const RecordMeasurement *measurement) {
+static Severity severity_beyond(const RecordStep *step, const Measurement *measurement) {
         const MeasurementRow *row = step->check && verdict_is_judged(step->verdict) ? row_of(step, measurement) : NULL;
         bool is_its_limit = row && !measurement_wrong(row, measurement->unit, measurement->limit_type, measurement->limit);
 
@@ -51,7 +51,7 @@ static Severity severity_beyond(const RecordStep *step, const RecordMeasurement 
 /* Raises *evidence. A value that is none is within no limit. A server's step is told without its verdict: its values alone fail no server. */
 static void raise_by(const RecordStep *step, bool is_own, Verdict *evidence) {
         for (size_t i = 0; i < step->n_measurements; i++) {
-                const RecordMeasurement *measurement = &step->measurements[i];
+                const Measurement *measurement = &step->measurements[i];
 
                 if (!limit_holds(measurement->limit_type, measurement->value, measurement->limit))
                         verdict_raise(evidence, is_own ? SEVERITY_WARN : severity_beyond(step, measurement));
@@ -97,7 +97,7 @@ bool judge_step(const RecordStep *step, bool is_own, Judgement *ret) {
 /* ---- what a step must have measured ---- */
 
 /* A value that needs no limit may be given one later. */
-static bool judge_limit(const RecordStep *step, const RecordMeasurement *measurement, const MeasurementRow *row, Judgement *ret) {
+static bool judge_limit(const RecordStep *step, const Measurement *measurement, const MeasurementRow *row, Judgement *ret) {
         const char *unit = measurement->unit && *measurement->unit ? measurement->unit : "1";
         const char *wrong = row->limit_type == LIMIT_NONE ? NULL : measurement_wrong(row, unit, measurement->limit_type, measurement->limit);
 
@@ -168,7 +168,7 @@ static double measured(const RecordHealth *chip, const char *name) {
                 const RecordStep *step = &chip->steps[i];
 
                 for (size_t k = 0; verdict_is_judged(step->verdict) && k < step->n_measurements; k++) {
-                        const RecordMeasurement *measurement = &step->measurements[k];
+                        const Measurement *measurement = &step->measurements[k];
 
                         if (measurement->value > most && measurement_is_printable(measurement) && strcmp(measurement->name, name) == 0 &&
                             location_equal(&measurement->where, &chip->subject.where))

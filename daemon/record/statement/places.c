@@ -30,7 +30,7 @@ static void add_failed(const RecordStep *step, Places *places) {
                         add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
 }
 
-static bool tells_untested(const RecordMeasurement *measurement) {
+static bool tells_untested(const Measurement *measurement) {
         return strstr(measurement->name, UNTESTED) != NULL;
 }
 
@@ -40,7 +40,7 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
         if (in_part || !verdict_is_judged(step->verdict))
                 add(places->untested, &places->n_untested, step->name, subject);
         for (size_t i = 0; i < step->n_measurements; i++) {
-                const RecordMeasurement *measurement = &step->measurements[i];
+                const Measurement *measurement = &step->measurements[i];
 
                 if (!tells_untested(measurement))
                         continue;

@@ -103,7 +103,7 @@ bool step_counts(const RecordStep *step, const char *name) {
         return is_among(step->counts, name);
 }
 
-bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
+bool reach_is_count(const RecordStep *step, const Measurement *measurement, const Location *unit) {
         if (!measurement_is_printable(measurement) || !location_equal(&measurement->where, unit))
                 return false;
         /* A part of a memory may have more samples than all of it at once. */
@@ -122,7 +122,7 @@ static double promised_of(const RecordHealth *health, const char *name) {
 void reach_of_step(const RecordRun *run, const RecordHealth *health, const RecordStep *step, Reach *ret) {
         reach_init(step->name, step->check, run->plan_sha256, ret);
         for (size_t i = 0; i < step->n_measurements; i++) {
-                const RecordMeasurement *measurement = &step->measurements[i];
+                const Measurement *measurement = &step->measurements[i];
 
                 if (reach_is_count(step, measurement, &health->subject.where))
                         (void) reach_count(ret, measurement->name, measurement->value);
@@ -165,7 +165,7 @@ static void take_least(const Reach *chip, bool is_first, Reach *ret) {
 }
 
 /* Why MEASUREMENT leaves something out, as its name ends; NULL: it does not. */
-static const char *why_left_out(const RecordMeasurement *measurement) {
+static const char *why_left_out(const Measurement *measurement) {
         return measurement->value > 0 ? strstr(measurement->name, REACH_UNTESTED) : NULL;
 }
 

@@ -50,7 +50,7 @@ bool reach_name_ends_with(const char *name, const char *end);
 /* Whether NAME is among the names of what STEP counts, or could have counted. */
 bool step_counts(const RecordStep *step, const char *name);
 /* Whether MEASUREMENT is one of the counts by which STEP of UNIT tells how much it has tested. */
-bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit);
+bool reach_is_count(const RecordStep *step, const Measurement *measurement, const Location *unit);
 
 /* In how many places STEP left something out, by what it measured. */
 size_t reach_left_out(const RecordStep *step);

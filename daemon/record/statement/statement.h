@@ -106,8 +106,8 @@ int print_server_particulars(Printer *printer, const RecordScan *scan);
 /* WHERE as TEXT, and where it begins below SUBJECT: "" of that itself; all of it elsewhere. */
 const char *place_below(const Location *where, const Location *subject, char text[static LOCATION_STRING_MAX]);
 void print_where(Printer *printer, const Location *where); /* `component`: of a part */
-bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
-const char *measurement_unit(const RecordMeasurement *measurement); /* "1" where none is told */
+bool measurement_is_printable(const Measurement *measurement); /* else it stands among the step's errors */
+const char *measurement_unit(const Measurement *measurement); /* "1" where none is told */
 /* The step of that name; NULL: there is none. */
 const RecordStep *health_find_step(const RecordHealth *health, const char *name);
 

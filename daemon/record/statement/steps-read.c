@@ -60,7 +60,7 @@ Location reading_where(const Reading *reading, const json_t *from) {
 /* ---- measurements ---- */
 
 /* A limit of a form that facts do not have: it holds or not, and nothing else of it counts. */
-static void decide(RecordMeasurement *measurement, bool holds) {
+static void decide(Measurement *measurement, bool holds) {
         measurement->limit_type = LIMIT_EQUAL;
         measurement->limit = holds ? measurement->value : nextafter(measurement->value, HUGE_VAL);
 }
@@ -80,7 +80,7 @@ static int judge_other_limit(const char *type, const json_t *value, const json_t
         return strcmp(type, "GREATER_THAN") == 0 ? json_number_value(value) > json_number_value(bound) : -EINVAL;
 }
 
-static bool read_limit(Reading *reading, const json_t *value, const json_t *limit, const char *step, RecordMeasurement *ret) {
+static bool read_limit(Reading *reading, const json_t *value, const json_t *limit, const char *step, Measurement *ret) {
         const json_t *bound = json_object_get(limit, "value");
         int holds;
 
@@ -97,7 +97,7 @@ static bool read_limit(Reading *reading, const json_t *value, const json_t *limi
 }
 
 /* One for each of its limits. Returns how many. */
-static size_t read_measurement(Reading *reading, const json_t *from, const char *step, RecordMeasurement *ret) {
+static size_t read_measurement(Reading *reading, const json_t *from, const char *step, Measurement *ret) {
         const json_t *limits = json_object_get(from, "limits"), *value = json_object_get(from, "value");
         size_t n = json_array_size(limits);
         bool holds = true;
@@ -105,7 +105,7 @@ static size_t read_measurement(Reading *reading, const json_t *from, const char 
         if (json_is_number(value) && !reading_is_double(value))
                 (void) REFUSE(reading, "%.40s: %.60s is no number that all readers know", step, text_of(from, "name"));
         for (size_t i = 0; i < MAX(n, 1u); i++) {
-                ret[i] = (RecordMeasurement) {
+                ret[i] = (Measurement) {
                         .name = text_of(from, "name"),
                         .value = json_number_value(value),
                         .unit = text_of(from, "unit"),
@@ -125,7 +125,7 @@ static size_t read_measurement(Reading *reading, const json_t *from, const char 
 }
 
 /* A value that is none stands among the errors of its step, and so does why the step could not judge, which is told by its reason. */
-static size_t read_errors(const Reading *reading, const json_t *from, const char *reason, RecordMeasurement *ret) {
+static size_t read_errors(const Reading *reading, const json_t *from, const char *reason, Measurement *ret) {
         const json_t *errors = json_object_get(from, "errors");
         size_t n = 0;
 
@@ -134,7 +134,7 @@ static size_t read_errors(const Reading *reading, const json_t *from, const char
                 bool is_value = reading_says(error, "symptom", ERROR_NOT_A_NUMBER);
 
                 if (is_value || !*reason || !reading_says(error, "symptom", reason))
-                        ret[n++] = (RecordMeasurement) { .name = text_of(error, is_value ? "message" : "symptom"), .value = NAN, .where = reading->subject };
+                        ret[n++] = (Measurement) { .name = text_of(error, is_value ? "message" : "symptom"), .value = NAN, .where = reading->subject };
         }
         return n;
 }
@@ -142,7 +142,7 @@ static size_t read_errors(const Reading *reading, const json_t *from, const char
 void read_measurements(Reading *reading, const json_t *from, const char *name, const char *reason, RecordStep *ret) {
         const json_t *all = json_object_get(from, "measurements");
         size_t n = json_array_size(all) + json_array_size(json_object_get(from, "errors"));
-        RecordMeasurement *measurements;
+        Measurement *measurements;
         const char **counts;
         size_t n_counts = 0;
 
