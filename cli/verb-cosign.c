@@ -13,6 +13,7 @@
 #include <string.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <systemd/sd-journal.h>
 
@@ -24,6 +25,9 @@
 
 #define WITNESSES "/etc/assay/witnesses"
 #define ROUNDS    3 /* the log may have grown while it was asked for */
+
+#define CHECKPOINT_TRIES     25
+#define CHECKPOINT_WAIT_USEC 200000
 
 /* ---- asking ---- */
 
@@ -71,6 +75,15 @@ static int prove(void *userdata, uint64_t old, uint64_t size, char **ret) {
         return r;
 }
 
+/* The first one of a log comes a moment after its first record. */
+static int await_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
+        int r;
+
+        for (unsigned i = 0; (r = call_checkpoint(bus, ret, ret_n)) == 0 && !*ret && i < CHECKPOINT_TRIES; i++)
+                (void) usleep(CHECKPOINT_WAIT_USEC);
+        return r == 0 && !*ret ? complain(STATUS_CANNOT_TELL, "the log has no checkpoint") : r;
+}
+
 /* One round over all witnesses. Returns 0 or an exit status. */
 static int ask_once(sd_bus *bus, const RecordKeyring *keyring, int argc, char **argv, SubmitReport *ret) {
         _cleanup_free_ char *note = NULL;
@@ -78,11 +91,9 @@ static int ask_once(sd_bus *bus, const RecordKeyring *keyring, int argc, char **
         SubmitLog log = { .prove = prove, .userdata = &proofs };
         int r;
 
-        r = call_checkpoint(bus, &note, &log.n_note);
+        r = await_checkpoint(bus, &note, &log.n_note);
         if (r != 0)
                 return r;
-        if (!note)
-                return complain(STATUS_CANNOT_TELL, "the log has no checkpoint");
         log.note = note;
         r = submit(keyring, &log, (const char *const *) argv, (size_t) argc, ret);
         if (r == -ENOENT)

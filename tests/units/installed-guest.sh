@@ -146,6 +146,28 @@ mv /var/lib/assay-before /var/lib/assay
 systemctl start assayd || { journalctl -u assayd -n 20 >&2; fail "assayd does not go on with what was put back"; }
 [ "$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogSize | cut -d' ' -f2)" -ge "$signed" ] || fail "records were lost"
 
+step "an emptied state folder, and all that remembers it on this machine, is told of by the witness"
+systemctl stop assayd
+systemctl start assay-cosign || true # which has started assayd, and shown the witness the newest checkpoint
+systemctl stop assayd
+cp -a /var/lib/assay /var/lib/assay-before
+cp -a /etc/assay/signed /etc/assay-signed-before
+rm -rf /var/lib/assay/* /etc/assay/signed/*
+systemctl start assayd || { journalctl -u assayd -n 20 >&2; fail "assayd does not begin"; }
+for _ in $(seq 100); do
+        busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogWrong | grep -q 'of another one' && break
+        sleep 0.2
+done
+busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogWrong | grep -q 'of another one' ||
+        { journalctl -u assay-cosign -n 20 >&2; fail "assayd goes on with a log that began again"; }
+systemctl stop assayd
+[ "$(systemctl show -P ExecMainStatus assayd)" = 3 ] || fail "assayd ended with $(systemctl show -P ExecMainStatus assayd), not 3"
+rm -rf /var/lib/assay /etc/assay/signed
+mv /var/lib/assay-before /var/lib/assay
+mv /etc/assay-signed-before /etc/assay/signed
+systemctl reset-failed assayd assay-cosign
+systemctl start assayd || { journalctl -u assayd -n 20 >&2; fail "assayd does not go on with what was put back again"; }
+
 step "the key is changed, and then sealed to this host"
 key_id() {
         busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager KeyId | cut -d'"' -f2
