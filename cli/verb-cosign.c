@@ -86,14 +86,17 @@ static int await_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
 
 /* One round over all witnesses. Returns 0 or an exit status. */
 static int ask_once(sd_bus *bus, const RecordKeyring *keyring, int argc, char **argv, SubmitReport *ret) {
-        _cleanup_free_ char *note = NULL;
+        _cleanup_free_ char *note = NULL, *origin = NULL, *vkey = NULL;
         Proofs proofs = { .bus = bus };
         SubmitLog log = { .prove = prove, .userdata = &proofs };
         int r;
 
         r = await_checkpoint(bus, &note, &log.n_note);
+        if (r == 0)
+                r = call_log(bus, &origin, &vkey);
         if (r != 0)
                 return r;
+        log.vkey = vkey;
         log.note = note;
         r = submit(keyring, &log, (const char *const *) argv, (size_t) argc, ret);
         if (r == -ENOENT)
@@ -171,20 +174,38 @@ static int hand_over(sd_bus *bus, const SubmitReport *report) {
         return r < 0 ? complain_bus(&error, r, "could not hand over the cosignatures") : 0;
 }
 
-/* The daemon judges by its own key whether there are two logs, and signs nothing any more if so: what it answers tells the operator what has happened to it. */
-static void hand_over_proof(sd_bus *bus, const SubmitResult *result) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        int r;
+/* Of those whose proof was not handed over yet the one of most records: who decides to leave that history leaves the shorter ones with it. */
+static const SubmitResult *longest(const SubmitReport *report, const bool *is_done) {
+        const SubmitResult *found = NULL;
 
-        if (!result)
-                return;
-        r = call_manager(bus, "AddCosignatures", &error, NULL, "st", result->proof, (uint64_t) 0);
-        if (r < 0)
+        for (size_t i = 0; i < report->n_results; i++)
+                if (report->results[i].proof && !is_done[i] && (!found || report->results[i].proven > found->proven))
+                        found = &report->results[i];
+        return found;
+}
+
+/*
+ * The daemon judges by its own tree whether there are two logs, and signs nothing any more if so. A proof that it finds in order says nothing against
+ * the next one: a witness may raise an alarm to hide another's.
+ */
+static void hand_over_proofs(sd_bus *bus, const SubmitReport *report) {
+        bool is_done[SUBMIT_WITNESSES_MAX] = {};
+        const SubmitResult *result;
+
+        while ((result = longest(report, is_done))) {
+                _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+                int r = call_manager(bus, "AddCosignatures", &error, NULL, "st", result->proof, (uint64_t) 0);
+
+                is_done[result - report->results] = true;
+                if (r >= 0)
+                        continue;
                 (void) complain(STATUS_REFUSED, "assayd was handed the checkpoint that witness %s holds: %s", result->name, error.message ?: strerror(-r));
+                if (sd_bus_error_has_name(&error, ASSAY_ERROR_STORE))
+                        return;
+        }
 }
 
 static int judge(sd_bus *bus, const SubmitReport *report) {
-        const SubmitResult *longest = NULL; /* whoever decides to leave that history leaves the shorter ones with it */
         bool is_alarm = false;
 
         for (size_t i = 0; i < report->n_results; i++) {
@@ -194,10 +215,8 @@ static int judge(sd_bus *bus, const SubmitReport *report) {
                         continue;
                 alarm_of(report, result);
                 is_alarm = true;
-                if (result->proof && (!longest || result->held > longest->held))
-                        longest = result;
         }
-        hand_over_proof(bus, longest);
+        hand_over_proofs(bus, report);
         if (is_alarm)
                 return STATUS_REFUSED;
         return report->has_quorum ? STATUS_PASSED : complain(STATUS_CANNOT_TELL, "the witnesses that cosigned %" PRIu64 " records are no quorum", report->size);

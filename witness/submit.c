@@ -21,6 +21,7 @@ static_assert(SUBMIT_WITNESSES_MAX == CHECKPOINT_WITNESSES_MAX, "");
 typedef struct Submission {
         CURL *curl;
         const SubmitLog *log;
+        NoteKey key;
         Note note;
         Checkpoint checkpoint;
         Printer lines; /* of new cosignatures */
@@ -194,10 +195,24 @@ static int ask(Submission *submission, const KeyringWitness *witness, SubmitResu
 
 /* ---- an alarm ---- */
 
-/*
- * The checkpoint that the witness holds, as proof: who reads it looks at the log's own signature, and needs not believe the witness. One that keeps it back has
- * raised an alarm without a proof.
- */
+/* What the log's own key has not signed is no proof, whatever the witness says of it. 1: it is one, of *RET_SIZE records. */
+static int is_proof(const Submission *submission, const Printer *body, uint64_t *ret_size) {
+        _cleanup_free_ Note *note = malloc(sizeof(*note));
+        Checkpoint checkpoint;
+        uint64_t usec;
+        int r;
+
+        if (!note)
+                return -ENOMEM;
+        if (note_parse(body->text ?: "", body->n, note) < 0 || checkpoint_parse(note->text, note->n, &checkpoint) < 0 ||
+            strcmp(checkpoint.origin, submission->checkpoint.origin) != 0)
+                return 0;
+        r = note_verify(note, &submission->key, &usec);
+        *ret_size = checkpoint.size;
+        return r == -EBADMSG ? 0 : r;
+}
+
+/* The checkpoint that the witness holds, as proof. One that keeps it back has raised an alarm without one. */
 static int fetch_held(const Submission *submission, const KeyringWitness *witness, SubmitResult *result) {
         const char *origin = submission->checkpoint.origin;
         _cleanup_(answer_done) Answer answer = {};
@@ -213,8 +228,11 @@ static int fetch_held(const Submission *submission, const KeyringWitness *witnes
                 return r;
         if (asprintf(&path, "%s/checkpoint", digest_to_hex(hash, hex)) < 0)
                 return -ENOMEM;
-        if (exchange(submission->curl, witness->url, path, NULL, &answer, wrong) < 0 || answer.status != 200 || !answer.body.text)
+        if (exchange(submission->curl, witness->url, path, NULL, &answer, wrong) < 0 || answer.status != 200)
                 return 0;
+        r = is_proof(submission, &answer.body, &result->proven);
+        if (r <= 0)
+                return r;
         result->proof = strndup(answer.body.text, answer.body.n);
         return result->proof ? 0 : -ENOMEM;
 }
@@ -290,7 +308,7 @@ int submit(const RecordKeyring *keyring, const SubmitLog *log, const char *const
         submission->log = log;
         r = check_names(keyring, names, n_names);
         if (r == 0)
-                r = note_parse(log->note, log->n_note, &submission->note);
+                r = note_key_parse(&submission->key, log->vkey) < 0 ? -EBADMSG : note_parse(log->note, log->n_note, &submission->note);
         if (r == 0)
                 r = checkpoint_parse(submission->note.text, submission->note.n, &submission->checkpoint);
         if (r < 0)

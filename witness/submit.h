@@ -32,7 +32,8 @@ typedef struct SubmitResult {
         uint64_t held; /* what it said last that it held */
         uint64_t usec; /* when it cosigned, by its clock */
         char reason[192]; /* printable; "" where it cosigned */
-        char *proof;      /* of an alarm: the checkpoint that it holds, as it came (malloc'd); NULL: it hands out none, or there is no alarm */
+        char *proof;      /* of an alarm: the checkpoint that it holds, as it came (malloc'd), signed by the log's key; NULL: it hands out none */
+        uint64_t proven;  /* of how many records that is */
 } SubmitResult;
 
 typedef struct SubmitReport {
@@ -45,6 +46,7 @@ typedef struct SubmitReport {
 } SubmitReport;
 
 typedef struct SubmitLog {
+        const char *vkey; /* of the log */
         const char *note; /* the newest checkpoint, a signed note */
         size_t n_note;
         /* The consistency proof, a line of base64 for each hash, malloc'd. What it returns below 0 ends it all. */
@@ -52,6 +54,6 @@ typedef struct SubmitLog {
         void *userdata;
 } SubmitLog;
 
-/* Asks the N_NAMES witnesses with those names or URLs, or all (none). -EBADMSG: NOTE is no checkpoint; -ENOENT: there is no such witness, or none with a URL. */
+/* Asks the N_NAMES witnesses with those names or URLs, or all (none). -EBADMSG: NOTE is no checkpoint, or VKEY none of a log; -ENOENT: there is no such witness, or none with a URL. */
 int submit(const RecordKeyring *keyring, const SubmitLog *log, const char *const *names, size_t n_names, SubmitReport *ret);
 void submit_report_done(SubmitReport *report);

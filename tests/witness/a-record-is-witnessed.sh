@@ -61,6 +61,28 @@ print(f'{text}\n{DASH} {key.name} {line}')
 PYTHON
         call org.assay.Assay1.Manager.AddCosignatures string:"$(cat "$stage/cosigned")"$'\n' uint64:0 >/dev/null
 }
+# lie NAME: answers as one that holds more than anybody, and whose proof of it is none.
+lie() {
+        rm -f "$stage/$1/socket"
+        python3 - "$stage/$1/socket" <<'PYTHON' &
+import http.server, socketserver, sys
+class Liar(http.server.BaseHTTPRequestHandler):
+    def say(self, code, body):
+        self.send_response(code)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def address_string(self): return 'nobody'
+    def log_message(self, *_): pass
+    def do_POST(self):
+        self.rfile.read(int(self.headers['Content-Length']))
+        self.say(409, b'4000000000\n')
+    def do_GET(self): self.say(200, b'stage.example/assayd\n4000000000\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\n\xe2\x80\x94 stage.example/assayd AAAA\n')
+socketserver.UnixStreamServer(sys.argv[1], Liar).serve_forever()
+PYTHON
+        stage_pids+=($!)
+        stage_await "the liar" [ -S "$stage/$1/socket" ]
+}
 reader() { "$stage_build/cli/assayctl" --bus unix:path=/nowhere --json verify "$stage/record.json" "$@"; }
 
 mkdir "$stage/plans"
@@ -176,11 +198,12 @@ cp -a "$stage"/old/* "$stage"
 start
 stage_await "a checkpoint" settled
 cp -a "$stage"/records.db* "$stage"/*.checkpoint "$stage/old"
+lie w3
 expect 3 "a log that was put back is an alarm" cosign
 has ALARM
 has "assayd was handed the checkpoint that witness w"
 has "the key of this log has signed a checkpoint of another one"
-query 'map(.outcome)[:2] == ["rolled-back", "rolled-back"]'
+query 'map(.outcome) == ["rolled-back", "rolled-back", "rolled-back"]'
 kill "$stage_daemon_pid"
 wait "$stage_daemon_pid" || true
 again() {

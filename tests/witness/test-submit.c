@@ -26,6 +26,7 @@ typedef struct Said {
 static Ask one;
 static struct MHD_Daemon *http;
 static RecordKeyring *keyring;
+static Printer vkey; /* of the log, ended by a zero */
 static Said said, said_held;
 static uint64_t signing_usec;
 static unsigned n_asked;
@@ -112,6 +113,9 @@ static int setup(void **state) {
         assert_non_null(http);
         (void) snprintf(url, sizeof(url), "http://127.0.0.1:%u/prefix/", MHD_get_daemon_info(http, MHD_DAEMON_INFO_BIND_PORT)->port);
         keyring = keyring_of(&one.witness.key, url);
+        vkey = (Printer) {};
+        note_key_print(&vkey, &one.key);
+        printer_raw(&vkey, "", 1);
         said = said_held = (Said) {};
         signing_usec = (uint64_t) time(NULL) * 1000000;
         n_asked = 0;
@@ -121,6 +125,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
         MHD_stop_daemon(http);
         (void) record_keyring_free(keyring);
+        printer_done(&vkey);
         ask_done(&one);
         return 0;
 }
@@ -139,7 +144,7 @@ static int prove(void *userdata, uint64_t old, uint64_t size, char **ret) {
 /* Shows the checkpoint of SIZE, with MORE lines below, and checks that what is told hangs together. */
 static SubmitOutcome outcome_with(uint64_t size, const char *more, SubmitReport *ret) {
         _cleanup_printer_ Printer note = {};
-        SubmitLog log = { .prove = prove, .userdata = &one };
+        SubmitLog log = { .vkey = vkey.text, .prove = prove, .userdata = &one };
 
         ask_note(&one, size, &note);
         printer_text(&note, more);
@@ -208,6 +213,7 @@ static void assert_proven(uint64_t size, SubmitOutcome expected) {
 
         assert_int_equal(outcome_with(11, "", &report), expected);
         assert_non_null(report.results[0].proof);
+        assert_int_equal(report.results[0].proven, size);
         assert_int_equal(note_parse(report.results[0].proof, strlen(report.results[0].proof), note), 0);
         assert_int_equal(note_verify(note, &one.key, &usec), 1);
         assert_int_equal(note_verify(note, &one.witness.key, &usec), 1);
@@ -241,14 +247,19 @@ static void test_an_alarm_comes_with_its_proof(void **state) {
 }
 
 static void test_a_witness_may_keep_the_proof_back(void **state) {
-        static char much[EXCHANGE_ANSWER_MAX + 2];
+        static char much[EXCHANGE_ANSWER_MAX + 2], another[1024];
+        _cleanup_printer_ Printer note = {};
 
         (void) memset(much, 'x', sizeof(much) - 1);
+        ask_note(&one, 15, &note); /* which it does not hold, with a signature that does not fit */
+        (void) snprintf(another, sizeof(another), "%.*s", (int) note.n, note.text);
+        another[strlen(another) - 10] ^= 1;
         assert_int_equal(outcome(12), SUBMIT_COSIGNED);
         assert_proven(12, SUBMIT_ROLLED_BACK);
         assert_unproven((Said) { 404, "there is only POST add-checkpoint\n" });
         assert_unproven((Said) { 200, "" });
         assert_unproven((Said) { 200, much });
+        assert_unproven((Said) { 200, another });
 }
 
 static void test_a_log_that_was_rolled_back_is_an_alarm(void **state) {
@@ -367,7 +378,7 @@ static void test_nobody_there_is_unreachable(void **state) {
 static void test_only_witnesses_that_are_there_are_asked(void **state) {
         static const char *const names[] = { "w2", "w1" };
         _cleanup_printer_ Printer note = {};
-        SubmitLog log = { .prove = prove, .userdata = &one };
+        SubmitLog log = { .vkey = vkey.text, .prove = prove, .userdata = &one };
         SubmitReport report;
 
         ask_note(&one, 3, &note);
@@ -385,7 +396,7 @@ static void test_only_witnesses_that_are_there_are_asked(void **state) {
 
 /* As many as a keyring holds: more than a log keeps cosignatures of. */
 static void test_every_witness_of_a_keyring_has_its_result(void **state) {
-        SubmitLog log = { .prove = prove, .userdata = &one };
+        SubmitLog log = { .vkey = vkey.text, .prove = prove, .userdata = &one };
         _cleanup_printer_ Printer note = {};
         SubmitReport report;
 
