@@ -257,14 +257,40 @@ static void test_what_is_taken_away_is_found_later(void **state) {
 }
 
 static void test_records_of_older_tables_go_as_well(void **state) {
+        _cleanup_free_ char *envelope = NULL, *sql = NULL;
         uint64_t n;
 
-        archiving_execute(&archiving, "UPDATE record SET envelope = CAST('{\"payload\":\"' || 'x' || '\"}' AS BLOB), payload = NULL, keyid = NULL, signature = NULL"
-                                      " WHERE idx = 7");
+        open_log();
+        envelope = place_envelope(archiving.log, 7);
+        archiving_close(&archiving);
+        assert_true(asprintf(&sql, "UPDATE record SET envelope = CAST('%s' AS BLOB), payload = NULL, keyid = NULL, signature = NULL WHERE idx = 7", envelope) > 0);
+        archiving_execute(&archiving, sql);
         open_log();
         assert_int_equal(archive(&n), 0);
         assert_int_equal(n, ARCHIVING_DROPPED);
         assert_true(archiving_is_dropped(&archiving, 7));
+}
+
+/* Who writes the tables does not choose what goes: the records say for themselves that they did not fail, before anything is dropped. */
+static void test_tables_alone_drop_nothing(void **state) {
+        static const char *const forged[] = {
+                "UPDATE entry SET result = 'PASSED' WHERE idx = 3",                  /* one that FAILED */
+                "UPDATE entry SET finished = finished - 1000000 WHERE idx = 250",    /* another time */
+                "UPDATE record SET signature = zeroblob(64) WHERE idx = 5",          /* one that nobody has signed */
+        };
+
+        for (size_t i = 0; i < ELEMENTS(forged); i++) {
+                uint64_t n = 0;
+
+                archiving_execute(&archiving, forged[i]);
+                open_log();
+                assert_int_equal(archive(&n), -EUCLEAN);
+                assert_int_equal(n, 0);
+                assert_true(record_log_has_failed(archiving.log));
+                assert_non_null(strstr(record_log_wrong(archiving.log), i == 0 ? "record 3 is to be dropped" : i == 1 ? "record 250 is to be dropped" : "5"));
+                assert_int_equal(archiving_count(&archiving), 0);
+                begin_anew();
+        }
 }
 
 /* What is not a whole archive's yet stays. */
@@ -492,6 +518,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_what_is_old_goes_into_an_archive, setup),
                 cmocka_unit_test_setup(test_what_is_taken_away_is_found_later, setup),
                 cmocka_unit_test_setup(test_records_of_older_tables_go_as_well, setup),
+                cmocka_unit_test_setup(test_tables_alone_drop_nothing, setup),
                 cmocka_unit_test_setup(test_archives_are_made_one_after_another, setup),
                 cmocka_unit_test_setup(test_a_log_that_lacks_an_envelope_does_not_open, setup),
                 cmocka_unit_test_setup(test_what_only_looks_like_an_archive_is_none, setup),

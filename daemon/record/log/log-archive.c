@@ -72,6 +72,34 @@ static int write_archive(RecordLog *log, int folder, Archive *archive, uint8_t r
         return r;
 }
 
+/* Tables told that record INDEX may go, and nobody has signed those. */
+static int check_entry(RecordLog *log, uint64_t index, char **ret_wrong) {
+        _cleanup_(log_record_done) LogRecord record = {};
+        RecordEntry entry;
+        int r;
+
+        r = log_check_record(log, log->reader, index, &record, ret_wrong);
+        if (r == 0)
+                r = store_entry(log->reader, index, &entry);
+        if (r < 0 || store_entry_is_of(&entry, &record.verified.entry))
+                return r;
+        return asprintf(ret_wrong, "record %" PRIu64 " is to be dropped, and what the table tells of it is not what it says: put the newest backup back", index) < 0 ?
+                               -ENOMEM : -EBADMSG;
+}
+
+/* -EBADMSG: nothing is signed any more. */
+static int check_droppable(RecordLog *log, const Archive *archive) {
+        _cleanup_free_ char *wrong = NULL;
+        int r = 0;
+
+        for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS && r == 0; i++)
+                if (region_set_has(&archive->dropped, i))
+                        r = check_entry(log, archive->first + i, &wrong);
+        if (r == -EBADMSG)
+                log_fail(log, wrong);
+        return r;
+}
+
 int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t before_usec, uint64_t *ret_n) {
         Archive archive = { .first = first };
         _cleanup_close_ int folder = -EBADF;
@@ -81,6 +109,9 @@ int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t befor
 
         r = store_droppable(log->store, first, before_usec, &archive.dropped);
         if (r < 0 || region_set_count(&archive.dropped) == 0)
+                return r;
+        r = check_droppable(log, &archive);
+        if (r < 0)
                 return r;
         folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         r = folder < 0 ? -errno : write_archive(log, folder, &archive, digest);
