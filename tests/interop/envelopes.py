@@ -208,6 +208,8 @@ class Record:
         envelope = parse_json(line)
         if not isinstance(envelope, dict) or not isinstance(envelope.get("signatures"), list):
             raise Refused("that is no DSSE envelope")
+        if "dsseEnvelope" in envelope:
+            raise Refused("it is an envelope and a bundle")
         if envelope.get("payloadType") != PAYLOAD_TYPE or len(envelope["signatures"]) != 1:
             raise Refused("that is no record: another payload type, or not one signature")
         payload, signature = decode64(envelope["payload"]), decode64(envelope["signatures"][0]["sig"])

@@ -183,6 +183,8 @@ def envelopes(bench):
             ("the other alphabet", FAILED, members(line, payload=url)), ("members in another order", FAILED, json.dumps(dict(reversed(envelope.items()))).encode()),
             ("members that nobody knows", FAILED, members(line, more=1)), ("no hint of a key", FAILED, members(line, signatures=[{"sig": signature["sig"]}])),
             ("two signatures", REFUSED, members(line, signatures=[signature] * 2)), ("no signature", REFUSED, members(line, signatures=[])),
+            ("an envelope that is a bundle of another record", REFUSED, members(line, dsseEnvelope=json.loads(sound), mediaType="application/vnd.dev.sigstore.bundle.v0.3+json")),
+            ("a note that is called like a bundle's envelope", FAILED, members(line, note={"dsseEnvelope": {}})),
             ("another payload type", REFUSED, members(line, payloadType="application/json")), ("the payload of its neighbour", REFUSED, members(line, payload=json.loads(sound)["payload"])),
             ("a payload that stands twice", REFUSED, line[:-1] + b',"payload":"' + envelope["payload"].encode() + b'"}'),
             ("base64 with line breaks", REFUSED, members(line, payload=b64(payload)[:76] + "\n" + b64(payload)[76:])),

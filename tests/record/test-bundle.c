@@ -132,6 +132,7 @@ static void test_what_is_no_bundle_is_refused(void **state) {
         static const char *const damages[] = {
                 "mediaType=\"application/vnd.dev.sigstore.bundle+json;version=0.1\"",
                 "dsseEnvelope=[]",
+                "payload=\"e30=\"", /* other readers take it for an envelope */
                 "verificationMaterial.publicKey=null",
                 "verificationMaterial.tlogEntries.0.logIndex=3",
                 "verificationMaterial.tlogEntries.0.logIndex=\"03\"",

@@ -178,6 +178,8 @@ int envelope_take(const json_t *object, const char *type, size_t max, Envelope *
         size_t i;
         int r;
 
+        if (json_object_get(object, ENVELOPE_OF_BUNDLE))
+                return wrong(ret_wrong, "it is an envelope and a bundle: each reader would take another record for it");
         if (strcmp(text_of(object, "payloadType"), type) != 0)
                 return wrong(ret_wrong, "it has another payload type");
         if (payload.n > RECORD_ENVELOPE_MAX)

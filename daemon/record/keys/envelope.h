@@ -46,6 +46,9 @@ static inline const char *envelope_payload(const Envelope *envelope, size_t *ret
         return envelope->pae + envelope->payload_offset;
 }
 
+/* A member that makes JSON a bundle (verify/bundle.h), and that no envelope has. */
+#define ENVELOPE_OF_BUNDLE "dsseEnvelope"
+
 /* Of a record: of RECORD_PAYLOAD_TYPE, with one signature. -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
 int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong);
 /* The same of a JSON object that was read already; and of TYPE, with MAX signatures at most and room for as many. */

@@ -106,7 +106,7 @@ int record_bundle(const RecordKeyring *keyring, const char *vkey, const char *en
         printer_close(&p, '}');
         print_entry(&p, log_id, &proof, &checkpoint, &leaf.body);
         printer_close(&p, '}');
-        printer_key(&p, "dsseEnvelope");
+        printer_key(&p, ENVELOPE_OF_BUNDLE);
         printer_raw(&p, envelope, n);
         printer_close(&p, '}');
         if (p.error < 0)
@@ -211,11 +211,13 @@ int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong
         if (r < 0)
                 return r;
         object = bundle.object;
-        envelope = json_object_get(object, "dsseEnvelope");
+        envelope = json_object_get(object, ENVELOPE_OF_BUNDLE);
         material = json_object_get(object, "verificationMaterial");
         entries = json_object_get(material, "tlogEntries");
         if (strcmp(text_of(object, "mediaType"), BUNDLE_TYPE) != 0)
                 return wrong(ret_wrong, "it is no bundle of type " BUNDLE_TYPE);
+        if (json_object_get(object, "payload"))
+                return wrong(ret_wrong, "it is a bundle and an envelope: each reader would take another record for it");
         if (!json_is_object(envelope) || !json_is_object(json_object_get(material, "publicKey")))
                 return wrong(ret_wrong, "the bundle has no envelope, or is not signed with a bare key");
         if (!hint_fits(material, envelope))

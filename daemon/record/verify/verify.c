@@ -227,10 +227,13 @@ static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n,
         return check_envelope(policy, &bundle.envelope, &bundle, v, refusal);
 }
 
+/* Its own member tells, and none of another's that is called so: what is no JSON is no bundle. */
 static bool is_bundle(const char *text, size_t n) {
-        static const char member[] = "\"dsseEnvelope\"";
+        static const char member[] = "\"" ENVELOPE_OF_BUNDLE "\"";
+        _cleanup_json_ json_t *object = NULL;
+        const char *wrong;
 
-        return memmem(text, n, member, sizeof(member) - 1) != NULL;
+        return memmem(text, n, member, sizeof(member) - 1) && json_read(text, n, &object, &wrong) == 0 && json_object_get(object, ENVELOPE_OF_BUNDLE);
 }
 
 void verification_done(Verification *verification) {
