@@ -36,7 +36,7 @@ typedef struct RecordDecision {
 
 /*
  * Opens the log as record_log_open(), where that refuses since its key has signed a history that is not there (any more): all checkpoints of it are gone, or one
- * that it has signed elsewhere is of more records, or of others. Signs that somebody decided to go on with what is there, and a checkpoint of that, and closes
+ * that it has signed elsewhere is of more records, of others, or damaged. Signs that somebody decided to go on with what is there, and a checkpoint of that, and closes
  * it. *RET (malloc'd) says what was accepted. -EALREADY: there is nothing to decide. Else as record_log_open(): no decision makes a damaged record a sound one.
  */
 int record_log_decide(const RecordLogOptions *options, const RecordDecision *decision, char **ret);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -222,6 +223,104 @@ static void test_a_log_that_dies_before_its_first_checkpoint_goes_on(void **stat
         free(first);
 }
 
+static char *remembered(void) {
+        glob_t found;
+        char *path;
+
+        assert_true(asprintf(&path, "%s/*.checkpoint", published.elsewhere) > 0);
+        assert_int_equal(glob(path, 0, NULL, &found), 0);
+        assert_int_equal(found.gl_pathc, 1);
+        free(path);
+        path = strdup(found.gl_pathv[0]);
+        globfree(&found);
+        return path;
+}
+
+static void put(const char *path, const char *text, size_t n) {
+        FILE *file = fopen(path, "we");
+
+        assert_non_null(file);
+        assert_int_equal(fwrite(text, 1, n, file), n);
+        assert_int_equal(fclose(file), 0);
+}
+
+/* Wherever one character of the file has rotted: a log that is whole is not lost with it. */
+static void decide_about_damage(const char *path, size_t step) {
+        char *text;
+        size_t n;
+
+        assert_int_equal(whole_file_read(AT_FDCWD, path, NOTE_MAX, &text, &n), 0);
+        for (size_t i = 0; i < n; i += step) {
+                text[i] ^= 1;
+                put(path, text, n);
+                assert_refused("holds no checkpoint of this log");
+                text[i] ^= 1;
+        }
+        put(path, "", 0);
+        assert_refused("it is no signed note");
+        assert_decided(RECORDS, "anchor-damaged", 0);
+        free(text);
+}
+
+static void test_a_rotten_anchor_stops_the_log(void **state) {
+        append(RECORDS);
+        decide_about_damage(published.anchor, 1);
+}
+
+static void test_what_has_rotted_elsewhere_stops_the_log(void **state) {
+        _cleanup_free_ char *path = NULL;
+
+        append(RECORDS);
+        path = remembered();
+        decide_about_damage(path, 13);
+}
+
+/* It may have been of more records, and the other one tells: that is the cause. Before the first record there is nothing else. */
+static void test_rot_hides_no_other_cause(void **state) {
+        _cleanup_free_ char *path = NULL;
+
+        append(RECORDS - 1);
+        append(1);
+        remove_state();
+        put(published.anchor, "rot\n", 4);
+        assert_refused("its key has signed 5 records of this log");
+        path = remembered();
+        put(path, "rot\n", 4);
+        assert_refused("holds no checkpoint of this log");
+        assert_decided(0, "anchor-damaged", 0);
+}
+
+/* Of another key, and of another log of the same key. */
+static void test_a_checkpoint_of_another_is_no_damage(void **state) {
+        static const char *const origins[] = { PLACE_ORIGIN, "fleet.example/stations/st-018" };
+        char other_key[128];
+
+        append(RECORDS);
+        (void) snprintf(other_key, sizeof(other_key), "%s/w1", published.place.folder);
+        for (size_t i = 0; i < ELEMENTS(origins); i++) {
+                RecordLogOptions options = published_options(&published, i == 0 ? other_key : published.log_key, NULL);
+                _cleanup_free_ char *store = NULL, *anchor = NULL, *error = NULL, *text = NULL;
+                RecordLog *log;
+                size_t n;
+
+                assert_true(asprintf(&store, "%s/other%zu.db", published.place.folder, i) > 0);
+                assert_true(asprintf(&anchor, "%s/other%zu.anchor", published.place.folder, i) > 0);
+                options.path = store;
+                options.anchor = anchor;
+                options.origin = origins[i];
+                options.signed_in = NULL;
+                options.n_witnesses = 0;
+                assert_int_equal(record_log_open(&options, &log, &error), 0);
+                (void) record_log_free(log);
+                assert_int_equal(whole_file_read(AT_FDCWD, anchor, NOTE_MAX, &text, &n), 0);
+                put(published.anchor, text, n);
+                assert_int_equal(published_open(&published, &log, &error), -EBADMSG);
+                assert_non_null(strstr(error, "Use the log and key it belongs to"));
+                free(error);
+                assert_int_equal(decide(NOTE, &error), -EBADMSG);
+        }
+}
+
 /* Two checkpoints of one log that its own key has signed, as a witness may show the other one: whoever brings it need not be believed. */
 static void take_anchor(char note[static 4096]) {
         FILE *file = fopen(published.anchor, "re");
@@ -295,6 +394,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_the_first_record_is_remembered_already, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_another_log_is_another_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_dies_before_its_first_checkpoint_goes_on, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_rotten_anchor_stops_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_has_rotted_elsewhere_stops_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_rot_hides_no_other_cause, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_checkpoint_of_another_is_no_damage, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_proven_alarm_stops_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_cannot_be_decided, setup, teardown),
         };

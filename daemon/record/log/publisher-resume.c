@@ -76,13 +76,15 @@ static int check_newest(const Publisher *publisher, Store *store, uint64_t size,
         return r;
 }
 
-/* The first one counts. What it says is kept in *RET_WRONG, where nobody has decided yet. */
+static const char damaged[] = "anchor-damaged";
+
+/* The first one counts; a file that has rotted says less than any other. What it says is kept in *RET_WRONG, where nobody has decided yet. */
 __attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, const char *cause, const Checkpoint *checkpoint, char **ret_wrong, const char *format, ...) {
         _cleanup_free_ char *why = NULL;
         va_list arguments;
         int n;
 
-        if (publisher->doubt.cause)
+        if (publisher->doubt.cause && (publisher->doubt.cause != damaged || cause == damaged))
                 return 0;
         publisher->doubt = (LogDoubt) { .cause = cause };
         if (checkpoint) {
@@ -100,6 +102,50 @@ __attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, con
                                                                           "assayd(8)") == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* But for one character of the base64, six bits, at the most: of an ID of another key that is one in ten million. */
+static bool is_nearly(const uint8_t a[static NOTE_ID_BYTES], const uint8_t b[static NOTE_ID_BYTES]) {
+        uint64_t differs = 0;
+        unsigned n = 0;
+
+        for (size_t i = 0; i < NOTE_ID_BYTES; i++)
+                differs = differs << 8 | (a[i] ^ b[i]);
+        for (differs <<= 4; differs > 0; differs >>= 6)
+                n += (differs & 63) != 0;
+        return n <= 1;
+}
+
+/*
+ * Whether it is a checkpoint that another log or key has signed, as far as can be told without that key: a log signs in its own name. Where one
+ * character of a line of ours has rotted, the name or the ID is no other log's.
+ */
+static bool is_of_another(const char *text, size_t n, const NoteKey *ours) {
+        _cleanup_free_ Note *note = malloc(sizeof(*note));
+        Checkpoint checkpoint;
+
+        if (!note)
+                return true;
+        if (note_parse(text, n, note) < 0 || checkpoint_parse(note->text, note->n, &checkpoint) < 0)
+                return false;
+        for (size_t i = 0; i < note->n_signatures; i++) {
+                const NoteSignature *line = &note->signatures[i];
+
+                if (strcmp(line->name, checkpoint.origin) == 0 && !(strcmp(line->name, ours->name) == 0 && is_nearly(line->id, ours->id)))
+                        return true;
+        }
+        return false;
+}
+
+/* TEXT NULL: it cannot be read. */
+static int refuse_file(Publisher *publisher, const char *path, const char *text, size_t n, const char *wrong, char **ret_wrong) {
+        if (text && is_of_another(text, n, &publisher->policy.log))
+                return refuse(ret_wrong, "%s holds no checkpoint of this log: %s. Use the log and key it belongs to; move it away only where a new"
+                                         " log begins",
+                              path, wrong);
+        return doubt(publisher, damaged, NULL, ret_wrong,
+                     "%s holds no checkpoint of this log: %s. The file is damaged, so it does not tell whether this is an old copy",
+                     path, text ? wrong : "it cannot be read");
+}
+
 /*
  * PATH holds a checkpoint that this key has signed, outside of the database: nothing else tells what was published and is not in the database any more.
  * *RET_SIZE: of how many records it is; -1: there is none.
@@ -108,9 +154,9 @@ static int check_file(Publisher *publisher, const char *path, Store *store, uint
         _cleanup_free_ char *note = NULL;
         Checkpoint checkpoint;
         CheckpointSeen seen;
-        const char *wrong;
+        const char *wrong = NULL;
         bool equal;
-        size_t n;
+        size_t n = 0;
         int r;
 
         *ret_size = -1;
@@ -120,10 +166,8 @@ static int check_file(Publisher *publisher, const char *path, Store *store, uint
         if (r == -ENOENT)
                 return 0;
         r = r < 0 ? r : checkpoint_verify(note, n, &publisher->policy, &checkpoint, &seen, &wrong);
-        if (r == -EBADMSG || r == -EFBIG)
-                return refuse(ret_wrong, "%s holds no checkpoint of this log: %s. Use the log and key it belongs to; move it away only where a new"
-                                         " log begins",
-                              path, note ? wrong : "it cannot be read");
+        if (r == -EBADMSG || (!note && (r == -EFBIG || r == -EIO)))
+                return refuse_file(publisher, path, note, n, wrong, ret_wrong);
         if (r < 0)
                 return r;
         *ret_size = (int64_t) checkpoint.size;
@@ -150,10 +194,12 @@ static int check_file(Publisher *publisher, const char *path, Store *store, uint
 static int check_lost(Publisher *publisher, uint64_t size, uint64_t covered, int64_t anchored, int64_t remembered, char **ret_wrong) {
         Frontier empty = {};
 
-        if (publisher->doubt.cause || !publisher->anchor || covered > 0 || (anchored >= 0 && remembered <= 0) || anchored > 0)
+        bool is_damaged = publisher->doubt.cause == damaged;
+
+        if ((publisher->doubt.cause && !is_damaged) || !publisher->anchor || covered > 0 || (anchored >= 0 && remembered <= 0) || anchored > 0)
                 return 0;
         if (size == 0)
-                return anchored < 0 ? publisher_anchor_tree(publisher, &empty) : 0;
+                return anchored < 0 && !is_damaged ? publisher_anchor_tree(publisher, &empty) : 0;
         return doubt(publisher, "checkpoints-lost", NULL, ret_wrong,
                      "it has %llu records and no checkpoint, neither in the database nor at %s: they were taken away, or its log key is new. Put the newest backup back",
                      (unsigned long long) size, publisher->anchor);

@@ -72,9 +72,9 @@ int draft_check(const Draft *draft);
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
 int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret);
-/* A doubt that somebody must settle: the log's own key has signed a checkpoint of another history, or its checkpoints are gone. */
+/* A doubt that somebody must settle: the log's own key has signed a checkpoint of another history, or its checkpoints are gone or damaged. */
 typedef struct LogDoubt {
-        const char *cause; /* "checkpoints-lost", "records-lost" or "forked"; NULL: there is none */
+        const char *cause; /* "checkpoints-lost", "records-lost", "forked" or "anchor-damaged"; NULL: there is none */
         uint64_t size;      /* of what was signed; 0: not known */
         TreeHash root;
 } LogDoubt;
