@@ -213,6 +213,11 @@ def put(**members):
 
 
 # What it is, in which record, where, what is done there, and what it comes to.
+def identity_of(kind, uri):
+    product, serial = uri.split("-", 2)[1:]
+    return sha256(f"assay-identity/v1\nkind: {kind}\nmanufacturer: Amazon\nproduct: {product}\nserial: {serial}\n".encode()).hex()
+
+
 CONTRADICTIONS = [
     ("nothing changed", INDEX, "", put(), FAILED),
     ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
@@ -243,6 +248,9 @@ CONTRADICTIONS = [
     ("a promise that was not kept", 5, "coverage.0", put(promised=103079215105), REFUSED),
     ("another server's digest", 5, "host.digest", put(sha256="0" * 64), REFUSED),
     ("another digest of a chip that it names", 17, "components.4.digest", put(sha256="0" * 64), REFUSED),
+    ("a URI of ours that names no part", 5, "...subject.0", put(uri="urn:dev:ops:32473-SERIAL"), REFUSED),
+    ("a URI of ours in other letters", 5, "...subject.0", put(uri="URN:DEV:OPS:32473-SERIAL"), REFUSED),
+    ("a chip that is a server by its identity", 5, "...subject.0", lambda subject: subject["digest"].update(sha256=identity_of("server", subject["uri"])), REFUSED),
     ("a name of another kind", 5, "...subject.0", put(uri="https://fleet.example/chips/4"), HOLDS),
     ("regions of no memory", 1, "steps.0.regions", put(partition="sid 3 row 16384/32x"), REFUSED),
     ("regions that lie outside", 1, "steps.0.regions", put(occupied="96"), REFUSED),
@@ -296,6 +304,7 @@ CONTRADICTIONS_V2 = [
     ("a promise that is told twice", 5, "", put(coverage={"hbm-bytes-tested": [1, 1]}), REFUSED),
     ("less covered than counted, and called so", 5, "", put(coverage={"hbm-bytes-tested": [1, 103079215104]}, result="INCONCLUSIVE"), CANNOT_TELL),
     ("more covered than counted", 5, "", put(coverage={"more": [2, 1]}), REFUSED),
+    ("a limit that only integers have", 5, "steps.hbm.measured", put(more=[2 ** 53, "==", 2 ** 53 + 1]), REFUSED),
     ("an earlier record", 5, "", put(earlier=4, standing=0), HOLDS),
     ("an earlier record that is itself", 5, "", put(earlier=5), REFUSED),
     ("a failure that comes later", 5, "", put(earlier=4, standing=6), REFUSED),

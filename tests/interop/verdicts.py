@@ -269,12 +269,13 @@ def check_subject(record):
         key = record.spki if record.kind() == "heartbeat" else decode64(predicate["spki"])
         if sha256(key).hex() != record.subject["digest"]["sha256"]:
             raise Refused("the subject is another key")
-    for part in [record.subject, predicate.get("host", {}), *predicate.get("components", [])]:
-        if part.get("uri", "").startswith("urn:dev:ops:") and "digest" in part:
-            check_identity(part["uri"], part["digest"]["sha256"], predicate["log"]["origin"])
+    own = "accelerator" if record.kind() == "health" else "server"
+    for kind, part in [(own, record.subject), ("server", predicate.get("host", {})), *(("accelerator", chip) for chip in predicate.get("components", []))]:
+        if part.get("uri", "").lower().startswith("urn:dev:ops:") and "digest" in part:
+            check_identity(kind, part["uri"], part["digest"]["sha256"], predicate["log"]["origin"])
 
 
-def check_identity(uri, digest, origin):
+def check_identity(kind, uri, digest, origin):
     parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]+)-(.+)", uri)
     if not parts:
         raise Refused(f"{uri} names no part")
@@ -283,8 +284,8 @@ def check_identity(uri, digest, origin):
     slot = slot.replace("_", "/")
     forms = {"accelerator": [f"serial: {serial}"], "server": [f"serial: {serial}"],
              "slot": [f"slot: {slot}", f"origin: {origin}"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]}
-    for kind, lines in forms.items():
-        document = ["assay-identity/v1", f"kind: {kind}", "manufacturer: Amazon", f"product: {product}", *lines, ""]
+    for form in (kind, "slot"):
+        document = ["assay-identity/v1", f"kind: {form}", "manufacturer: Amazon", f"product: {product}", *forms[form], ""]
         if sha256("\n".join(document).encode()).hex() == digest:
             return
     raise Refused(f"the digest is not that of {uri}")

@@ -11,6 +11,7 @@
 #include "checks/measurements.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/statement/health-v2.h"
+#include "daemon/record/statement/reading.h"
 #include "daemon/record/statement/statement.h"
 
 #define MEASUREMENTS_MAX 8192 /* of one record; "hbm0-999999" must not cost what it says */
@@ -154,6 +155,8 @@ static void read_list(Expansion *x, const json_t *list, Entry *ret) {
                 else if (relation_from(word) != LIMIT_NONE) {
                         ret->limit_type = relation_from(word);
                         ret->limit = json_number_value(json_array_get(list, ++i));
+                        if (!reading_is_double(json_array_get(list, i)))
+                                (void) refuse(x, "a limit that is no number all readers know");
                 } else
                         ret->unit = word;
         }

@@ -96,14 +96,14 @@ void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES
                 (void) snprintf(ret_serial, RECORD_SERIAL_BYTES, "%s", serial + 1);
 }
 
-bool identity_fits(const char *uri, const char *sha256, const char *origin) {
-        static const char *const kinds[] = { "accelerator", "server", "slot" };
+bool identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin) {
+        const char *const kinds[] = { kind, "slot" };
         char document[IDENTITY_DOCUMENT_MAX], hex[DIGEST_HEX];
         uint8_t digest[DIGEST_BYTES];
 
         for (size_t i = 0; i < ELEMENTS(kinds); i++)
-                if (!spell_document(kinds[i], uri, origin, document)) /* of another issuer, whose documents are his own */
-                        return true;
+                if (!spell_document(kinds[i], uri, origin, document)) /* of another scheme, whose documents are its own */
+                        return strncasecmp(uri, SCHEME, strlen(SCHEME)) != 0;
                 else if (digest_sha256(document, strlen(document), digest) < 0 || strcmp(digest_to_hex(digest, hex), sha256) == 0)
                         return true;
         return false;

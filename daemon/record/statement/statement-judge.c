@@ -24,7 +24,7 @@ static bool judge_subject(const json_t *statement, Judgement *wrong) {
         const char *sha256 = text_of(json_object_get(subject, "digest"), "sha256");
         const char *origin = text_of(json_object_get(json_object_get(statement, "predicate"), "log"), "origin");
 
-        return identity_fits(text_of(subject, "uri"), sha256, origin) || judge_wrong(wrong, "the digest is not that of %.100s", text_of(subject, "uri"));
+        return identity_fits("server", text_of(subject, "uri"), sha256, origin) || judge_wrong(wrong, "the digest is not that of %.100s", text_of(subject, "uri"));
 }
 
 static bool judge_archive(const json_t *predicate, Judgement *wrong) {
