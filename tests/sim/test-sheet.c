@@ -17,6 +17,7 @@
 #include "checks/wire.h"
 #include "daemon/tally.h"
 #include "sim/sheet.h"
+#include "tests/checks/sound.h"
 #include "tests/draw.h"
 
 #define SERVER "us0-0"
@@ -102,15 +103,26 @@ static Verdict any_verdict(void) {
         return draw_below(8) > 0 ? VERDICT_PASSED : (Verdict) draw_below(_VERDICT_MAX);
 }
 
+/* What a step that passed has to say: a daemon believes none that does not. */
+static void say_sound(Judges *judges, size_t step, const char *unit, const Location *where) {
+        Event event = { .type = EVENT_MEASUREMENT, .unit = unit };
+
+        for (size_t cursor = 0; sound_value(steps[step].name, where, &cursor, &event.measurement);)
+                if (strcmp(event.measurement.name, steps[step].counts) != 0)
+                        tell(judges, step, event);
+}
+
 static void say_of(Judges *judges, size_t step, const char *unit, const Location *where) {
         static const struct {
                 Severity severity;
                 const char *code;
         } found[] = { { SEVERITY_FAIL, "link-errors" }, { SEVERITY_WARN, "link-margin" }, { SEVERITY_INFO, "hbm-info" } };
+        const MeasurementRow *counted = measurement_find(steps[step].name, steps[step].counts);
         unsigned kind = (unsigned) draw_below(40);
 
+        say_sound(judges, step, unit, where);
         tell(judges, step, (Event) { .type = EVENT_MEASUREMENT, .unit = unit, .measurement = {
-                .name = steps[step].counts, .value = draw_below(12) ? 100 : 3, .unit = "1", .where = *where } });
+                .name = steps[step].counts, .value = draw_below(12) ? 100 : 3, .unit = counted ? counted->unit : "1", .where = *where } });
         if (draw_below(24) == 0)
                 tell(judges, step, (Event) { .type = EVENT_MEASUREMENT, .unit = unit, .measurement = {
                         .name = "x", .value = 2, .unit = "1", .limit_type = LIMIT_LESS_THAN_OR_EQUAL, .limit = 1, .where = *where } });
