@@ -559,6 +559,7 @@ def logs(bench):
 def rewrite(bench, changes, left_out=()):
     """The first two scans, changed and written again by who has both keys: the lines, and the checkpoint over them."""
     lines, ids, leaves = [], {}, []
+    bench.named = ids
     for index, line in enumerate(bench.lines[:36]):
         if index in left_out:
             continue
@@ -615,6 +616,21 @@ def rewritten(bench):
             ("a run that has no end", HOLDS, {}, (17, *range(18, 36))),
             ("a record of another log", REFUSED, {20: at("log", put(origin="fleet.example/stations/st-018"))}, ())):
         bench.log(what, expected, *rewrite(bench, changes, left_out))
+
+    def name_old(server):
+        chip = server["components"][3]["annotations"]
+        chip.update(zip(("logIndex", "recordSha256"), bench.named[INDEX]), result="PASSED")
+
+    def mark(lines, *gone):
+        return [MARK % (index, Record(line, verify.Keyring(bench.keyrings["keys"]), verify.load_schemas(SCHEMAS)).id.hex().encode()) if index in gone else line
+                for index, line in enumerate(lines)]
+
+    # A record that is not here hides none that is.
+    alone = {22: at("run", put(id="01934a6e-5e00-7000-8000-000000009999")), 35: at("", name_old)}
+    for what, expected, changes, gone in (("two scans without a start", CANNOT_TELL, {}, (18,)), ("a roll-up of an old record without a start", REFUSED, alone, (18,)),
+                                          ("a roll-up of an old record without a chip", REFUSED, alone, (34,))):
+        lines, note = rewrite(bench, changes)
+        bench.log(what, expected, mark(lines, *gone), note)
 
 
 def rotations(bench):

@@ -40,13 +40,28 @@ static AuditHoles *add_holes(RecordAudit *audit, uint64_t index) {
         return holes;
 }
 
-void audit_hole(RecordAudit *audit, uint64_t index) {
+void audit_unread(RecordAudit *audit, uint64_t index) {
         AuditHoles *holes = add_holes(audit, index);
 
         if (holes)
+                region_set_add(&holes->unread, (unsigned) (index - holes->first));
+        audit_lose(audit, index + 1);
+}
+
+bool audit_is_unread(const RecordAudit *audit, uint64_t index) {
+        const AuditHoles *holes = find_holes(audit, index);
+
+        return index < audit->missed || (holes && region_set_has(&holes->unread, (unsigned) (index - holes->first)));
+}
+
+void audit_hole(RecordAudit *audit, uint64_t index) {
+        AuditHoles *holes;
+
+        audit_unread(audit, index);
+        holes = find_holes(audit, index);
+        if (holes)
                 region_set_add(&holes->records, (unsigned) (index - holes->first));
         audit->bundle.has_hole = true;
-        audit_lose(audit, index + 1);
 }
 
 int audit_fill(RecordAudit *audit) {

@@ -249,7 +249,7 @@ static void check_component(RecordAudit *audit, const AuditRecord *record, const
                 if (result_from_string(text_of(annotations, "result")) == RESULT_FAILED)
                         audit_need(audit, index, own);
                 /* A record that is not here cannot contradict it, but where the run began later. */
-                if (index >= audit->unseen || (json_object_get(run, "begin") && index <= index_of(run, "start")))
+                if (!audit_is_unread(audit, index) || (json_object_get(run, "begin") && index <= index_of(run, "start")))
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it names record %" PRIu64 ", which is none of a chip in this run", index);
                 return;
         }

@@ -244,6 +244,7 @@ int audit_reach(RecordAudit *audit, uint64_t index) {
                 audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, index - 1, "missing, %" PRIu64 " in all", index - audit->tree.size);
                 audit->tree.size = index;
                 audit->is_torn = true;
+                audit->missed = index;
                 audit_lose(audit, index);
         }
         return 1;

@@ -255,7 +255,7 @@ static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason,
         else
                 audit->report.n_unknown++;
         audit_find(audit, trust == RECORD_REFUSED ? RECORD_AUDIT_REFUSED : RECORD_AUDIT_UNKNOWN, index, index, "%s", reason);
-        audit_lose(audit, index + 1);
+        audit_unread(audit, index);
         if (envelope->pae)
                 (void) digest_to_hex(envelope->id, audit->id);
         return audit_place(audit, NULL);

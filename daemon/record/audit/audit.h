@@ -19,10 +19,11 @@
 #include "daemon/record/keys/state.h"
 #include "daemon/record/record.h"
 
-/* Those of one archive's records that are not here. */
+/* Those of one archive's records of which nothing is known: of some there may be a line that does not verify. */
 typedef struct AuditHoles {
         uint64_t first;
-        RegionSet records;
+        RegionSet records; /* which are not here, as long as no archive has them */
+        RegionSet unread;  /* all of them, for good */
 } AuditHoles;
 
 /* The bundle of entries that the next leaf belongs to. */
@@ -55,6 +56,7 @@ struct RecordAudit {
         char id[RECORD_ID_HEX];    /* of the record before; "": not known */
         char key_id[64], successor[64]; /* who signs, and who shall from the next record on */
         uint64_t unseen;           /* records before this one are not all known */
+        uint64_t missed;           /* nor are those told that were missing before this one */
 
         /* what is not here, by the first of them */
         size_t n_holes;
@@ -107,7 +109,10 @@ int audit_tree_end(RecordAudit *audit);
 /* A log that holds is remembered. */
 int audit_remember(RecordAudit *audit);
 
-/* audit-holes.c: record INDEX is not here. */
+/* audit-holes.c: nothing is known of what record INDEX, the newest, says. */
+void audit_unread(RecordAudit *audit, uint64_t index);
+bool audit_is_unread(const RecordAudit *audit, uint64_t index);
+/* And it is not here. */
 void audit_hole(RecordAudit *audit, uint64_t index);
 /* 1: an archive has the record at the end of the tree, which was taken; 0: none has. */
 int audit_fill(RecordAudit *audit);
