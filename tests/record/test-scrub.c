@@ -378,7 +378,7 @@ static void begin_unruled(void) {
         memcpy(memmem(payload.text, payload.n, "\"start\"", 7), "\"begin\"", 7);
         assert_int_equal(envelope_sign(options.key, payload.text, payload.n, &record), 0);
         n = frontier_append(&tree, &record.leaf, nodes);
-        assert_int_equal(store_append(store, &(StoreRow) { .entry = &group->drafts[0].entry, .record = &record, .nodes = nodes, .n_nodes = (unsigned) n }, 1, &unknown), 0);
+        assert_int_equal(store_append(store, &(Head) {}, &(StoreRow) { .entry = &group->drafts[0].entry, .record = &record, .nodes = nodes, .n_nodes = (unsigned) n }, 1, &unknown), 0);
         (void) store_close(store);
         signed_done(&record);
         station_done(&station);

@@ -285,6 +285,84 @@ static pid_t lock_checkpoints(void) {
         return pid;
 }
 
+/* Another connection moves all into the database. The write-ahead log is empty then, or one that nobody reads. */
+static void move_all(const char *how) {
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, how, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void copy_over(const char *from, const char *to, bool ends) {
+        char command[512];
+
+        (void) snprintf(command, sizeof(command), "dd status=none conv=%s if=%s of=%s", ends ? "fsync" : "notrunc", from, to);
+        assert_int_equal(system(command), 0);
+}
+
+/* The file stays the one that is open, and what is in it is older than what was acknowledged. */
+static void test_a_log_that_an_old_copy_is_written_over_is_given_up(void **state) {
+        static const char *const moves[] = { "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(PASSIVE)" };
+
+        for (size_t i = 0; i < 2 * ELEMENTS(moves); i++) {
+                RecordLog *log = open_log();
+                uint64_t first = 0;
+                char old[160];
+
+                (void) snprintf(old, sizeof(old), "%s.old", place.log);
+                assert_int_equal(scan_once(log, &first), 0);
+                move_all(moves[0]);
+                copy_over(place.log, old, true);
+                assert_int_equal(scan_once(log, &first), 0);
+                move_all(moves[i / 2]);
+                copy_over(old, place.log, i % 2);
+                assert_int_equal(scan_once(log, &first), -EIO);
+                assert_true(record_log_has_failed(log));
+                assert_int_equal(record_log_size(log), 2 * RECORDS);
+                (void) record_log_free(log);
+                teardown(state);
+                setup(state);
+        }
+}
+
+static int64_t newest_checkpoint(void) {
+        sqlite3_stmt *statement;
+        int64_t size;
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT max(size) FROM checkpoint", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        size = sqlite3_column_int64(statement, 0);
+        assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        return size;
+}
+
+/* Nor is a checkpoint signed of records that are not there: the last one is due when the log closes. */
+static void test_no_checkpoint_is_signed_behind_an_old_copy(void **state) {
+        RecordLogOptions options = place_options(&place, place.key);
+        uint64_t first = 0;
+        RecordLog *log;
+        char old[160];
+
+        options.log_key = place_key(&place, "log.key", RECORD_ED25519);
+        options.checkpoint_sec = 3600;
+        (void) snprintf(old, sizeof(old), "%s.old", place.log);
+        assert_int_equal(record_log_open(&options, &log, NULL), 0);
+        assert_int_equal(scan_once(log, &first), 0);
+        for (unsigned i = 0; i < 5000 && newest_checkpoint() != RECORDS; i++)
+                (void) poll(NULL, 0, 1);
+        move_all("PRAGMA wal_checkpoint(TRUNCATE)");
+        copy_over(place.log, old, true);
+        assert_int_equal(scan_once(log, &first), 0);
+        move_all("PRAGMA wal_checkpoint(TRUNCATE)");
+        copy_over(old, place.log, false);
+        (void) record_log_free(log);
+        assert_int_equal(newest_checkpoint(), RECORDS);
+}
+
 /* A backup that has cut the log, and is not through. */
 static void test_who_moves_all_into_the_database_is_waited_for(void **state) {
         RecordLog *log = open_log();
@@ -399,6 +477,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_an_old_copy_is_written_over_is_given_up, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_no_checkpoint_is_signed_behind_an_old_copy, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_is_waited_for, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_was_cut_before_the_first_record_is_given_up, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,

@@ -23,7 +23,7 @@ static int run_cosign(RecordLog *log, Errand *errand) {
         if (r < 0)
                 return r;
         log->left = (int64_t) left;
-        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, left, errand->text, errand->n, &unknown, &errand->wrong);
+        r = publisher_cosign(&log->publisher, log->store, &log->head, left, errand->text, errand->n, &unknown, &errand->wrong);
         close_if(log, unknown);
         if (r == -ENOTUNIQ)
                 log_fail(log, errand->wrong);

@@ -33,7 +33,7 @@ static int merge_witness(Printer *merged, const Note *kept, const Note *brought,
         return is_brought;
 }
 
-static int merge(const Publisher *publisher, Store *store, uint64_t size, const Note *kept, const Note *brought, bool *ret_unknown,
+static int merge(const Publisher *publisher, Store *store, const Head *head, uint64_t size, const Note *kept, const Note *brought, bool *ret_unknown,
                  const char **ret_wrong) {
         _cleanup_printer_ Printer merged = {};
         unsigned n_witnesses = 0, n_brought = 0;
@@ -52,7 +52,7 @@ static int merge(const Publisher *publisher, Store *store, uint64_t size, const 
                 return merged.error;
         if (n_brought == 0)
                 return wrong(ret_wrong, -EBADMSG, "no witness of the configuration has signed it");
-        return store_update_checkpoint(store, size, merged.text, merged.n, n_witnesses, ret_unknown);
+        return store_update_checkpoint(store, head, size, merged.text, merged.n, n_witnesses, ret_unknown);
 }
 
 /* One that is not kept: an older one of ours, or one of a log that our own key signs elsewhere, and that nobody has decided to leave. */
@@ -104,7 +104,7 @@ static int check_kept(const Publisher *publisher, const char *data, size_t n, No
         return r > 0 ? 0 : wrong(ret_wrong, -EUCLEAN, "what is kept of it is not what this log has signed: somebody else wrote. Nothing is signed any more");
 }
 
-static int cosign(const Publisher *publisher, Store *store, uint64_t size, uint64_t left, const Note *brought, Note *kept, bool *ret_unknown,
+static int cosign(const Publisher *publisher, Store *store, const Head *head, uint64_t left, const Note *brought, Note *kept, bool *ret_unknown,
                   const char **ret_wrong) {
         _cleanup_free_ char *note = NULL;
         Checkpoint checkpoint;
@@ -122,16 +122,16 @@ static int cosign(const Publisher *publisher, Store *store, uint64_t size, uint6
                 if (r < 0)
                         return r;
                 if (kept->n == brought->n && memcmp(kept->text, brought->text, kept->n) == 0)
-                        return merge(publisher, store, checkpoint.size, kept, brought, ret_unknown, ret_wrong);
+                        return merge(publisher, store, head, checkpoint.size, kept, brought, ret_unknown, ret_wrong);
         }
-        r = judge_stranger(publisher, store, size, left, brought, &checkpoint, ret_wrong);
+        r = judge_stranger(publisher, store, head->tree.size, left, brought, &checkpoint, ret_wrong);
         if (r == -ENOTUNIQ && remember(publisher, brought) < 0)
                 *ret_wrong = "the key of this log has signed a checkpoint of another one: this is an old copy, or two went on from the same state. Nothing is"
                              " signed any more, but this could not be kept for the next start: do not start this log again";
         return r;
 }
 
-int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, uint64_t left, const char *data, size_t n, bool *ret_unknown,
+int publisher_cosign(const Publisher *publisher, Store *store, const Head *head, uint64_t left, const char *data, size_t n, bool *ret_unknown,
                      const char **ret_wrong) {
         Note *notes;
         int r;
@@ -144,7 +144,7 @@ int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, ui
                 return -ENOMEM;
         r = note_parse(data, n, &notes[0]);
         r = r < 0 ? wrong(ret_wrong, r, "it is no signed note")
-                  : cosign(publisher, store, size, left, &notes[0], &notes[1], ret_unknown, ret_wrong);
+                  : cosign(publisher, store, head, left, &notes[0], &notes[1], ret_unknown, ret_wrong);
         free(notes);
         return r;
 }

@@ -131,20 +131,20 @@ static void keep_elsewhere(Publisher *publisher, uint64_t size, const char *note
 }
 
 /* Even after a failure the next attempt waits: nothing is gained by asking a full disk again and again. */
-int publisher_sign(Publisher *publisher, Store *store, const Frontier *tree, bool *ret_unknown) {
+int publisher_sign(Publisher *publisher, Store *store, const Head *head, bool *ret_unknown) {
         _cleanup_printer_ Printer note = {};
         int r;
 
         *ret_unknown = false;
         publisher->due_usec = monotonic_usec() + publisher->interval_usec;
-        r = print_note(&note, publisher, tree);
+        r = print_note(&note, publisher, &head->tree);
         if (r == 0)
-                r = store_insert_checkpoint(store, tree->size, note.text, note.n, ret_unknown);
+                r = store_insert_checkpoint(store, head, note.text, note.n, ret_unknown);
         if (r == 0)
                 r = publisher_anchor(publisher, note.text, note.n);
         if (r < 0)
                 return r;
-        keep_elsewhere(publisher, tree->size, note.text, note.n);
-        publisher->covered = tree->size;
+        keep_elsewhere(publisher, head->tree.size, note.text, note.n);
+        publisher->covered = head->tree.size;
         return 0;
 }

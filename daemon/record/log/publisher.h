@@ -48,14 +48,14 @@ int publisher_anchor_tree(const Publisher *publisher, const Frontier *tree);
 /* Whether CHECKPOINT, of no more records than STORE has, is of this tree. */
 int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal);
 /*
- * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; SIZE is that of the log. LEFT: as of log_read_left(). Errors
+ * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; the log ends with HEAD. LEFT: as of log_read_left(). Errors
  * as of record_log_cosign(), with *ret_wrong (a static sentence); but -EBADMSG without one: what is kept is damaged. *ret_unknown: as of store_append().
  */
-int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, uint64_t left, const char *data, size_t n, bool *ret_unknown,
+int publisher_cosign(const Publisher *publisher, Store *store, const Head *head, uint64_t left, const char *data, size_t n, bool *ret_unknown,
                      const char **ret_wrong);
 /* When a checkpoint over SIZE records is to be signed, CLOCK_MONOTONIC; UINT64_MAX: there is nothing new to say. */
 uint64_t publisher_due(const Publisher *publisher, uint64_t size);
-/* Signs, commits and anchors a checkpoint over TREE, which is all that is committed. *ret_unknown: as of store_append(). */
-int publisher_sign(Publisher *publisher, Store *store, const Frontier *tree, bool *ret_unknown);
+/* Signs, commits and anchors a checkpoint that ends with HEAD, which is all that is committed. *ret_unknown: as of store_append(). */
+int publisher_sign(Publisher *publisher, Store *store, const Head *head, bool *ret_unknown);
 
 uint64_t monotonic_usec(void);

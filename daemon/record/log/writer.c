@@ -137,7 +137,7 @@ static int commit(RecordLog *log, Batch *batch) {
         bool unknown;
         int error, r;
 
-        error = store_append(log->store, batch->rows, batch->n, &unknown);
+        error = store_append(log->store, &log->head, batch->rows, batch->n, &unknown);
         if (error == 0) {
                 take_end(log, batch);
                 return 0;
@@ -240,7 +240,7 @@ static int sign_checkpoint(RecordLog *log) {
 
         r = log->store ? 0 : writer_reopen(log);
         if (r == 0)
-                r = publisher_sign(&log->publisher, log->store, &log->head.tree, &unknown);
+                r = publisher_sign(&log->publisher, log->store, &log->head, &unknown);
         if (unknown)
                 log->store = store_close(log->store);
         return r;

@@ -17,24 +17,22 @@ static uint64_t realtime_usec(void) {
         return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
 }
 
-int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_t n, bool *ret_unknown) {
+int store_insert_checkpoint(Store *store, const Head *head, const char *note, size_t n, bool *ret_unknown) {
         int r;
 
-        *ret_unknown = false;
-        r = store_begin(store);
+        r = store_begin(store, head, ret_unknown);
         if (r < 0)
                 return r;
-        r = store_run(store, STORE_INSERT_CHECKPOINT, SQL(sql_number(size), sql_blob(note, n), sql_number(realtime_usec())));
+        r = store_run(store, STORE_INSERT_CHECKPOINT, SQL(sql_number(head->tree.size), sql_blob(note, n), sql_number(realtime_usec())));
         if (r == 0)
                 r = store_run(store, STORE_DELETE_CHECKPOINTS, SQL());
         return store_end(store, r, ret_unknown);
 }
 
-int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown) {
+int store_update_checkpoint(Store *store, const Head *head, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown) {
         int r;
 
-        *ret_unknown = false;
-        r = store_begin(store);
+        r = store_begin(store, head, ret_unknown);
         if (r < 0)
                 return r;
         r = store_run(store, STORE_UPDATE_CHECKPOINT, SQL(sql_number(size), sql_blob(note, n), sql_number(n_witnesses)));

@@ -20,15 +20,20 @@ int store_size(Store *store, uint64_t *ret) {
         return n_entries == n_records ? 0 : -EBADMSG;
 }
 
+static int take_id(sqlite3_stmt *statement, int column, uint8_t ret[static DIGEST_BYTES]) {
+        if (sqlite3_column_bytes(statement, column) != DIGEST_BYTES)
+                return -EBADMSG;
+        memcpy(ret, sqlite3_column_blob(statement, column), DIGEST_BYTES);
+        return 0;
+}
+
 static int read_id(Store *store, uint64_t index, uint8_t ret[static DIGEST_BYTES]) {
         sqlite3_stmt *statement = store_ask(store, STORE_ID, SQL(sql_number(index)));
         int r;
 
         r = store_step(store, statement);
-        if (r == 0 && sqlite3_column_bytes(statement, 0) != DIGEST_BYTES)
-                r = -EBADMSG;
         if (r == 0)
-                memcpy(ret, sqlite3_column_blob(statement, 0), DIGEST_BYTES);
+                r = take_id(statement, 0, ret);
         return store_answered(store, statement, r);
 }
 
@@ -72,6 +77,23 @@ int store_head(Store *store, Head *ret) {
                 return r;
         *ret = head;
         return 0;
+}
+
+int store_check_head(Store *store, const Head *head) {
+        sqlite3_stmt *statement = store_ask(store, STORE_LAST, SQL());
+        uint8_t id[DIGEST_BYTES] = {};
+        uint64_t size = 0;
+        int r;
+
+        r = store_step(store, statement);
+        if (r == 0) {
+                size = (uint64_t) sqlite3_column_int64(statement, 0) + 1;
+                r = take_id(statement, 1, id);
+        } else if (r == -ENOENT)
+                r = 0;
+        if (r == 0 && (size != head->tree.size || memcmp(id, head->id, DIGEST_BYTES) != 0))
+                r = -EBADMSG;
+        return store_answered(store, statement, r);
 }
 
 /* A leaf, which the next row must be of, and the nodes that became whole by it. */

@@ -44,6 +44,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_HOLE] = "SELECT count(*) FROM record NOT INDEXED WHERE idx = ?1 AND " STORE_IS_HOLE,
         [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
         [STORE_ID] = "SELECT id FROM record WHERE idx = ?1",
+        [STORE_LAST] = "SELECT idx, id FROM record ORDER BY idx DESC LIMIT 1",
         [STORE_NODES] = "SELECT nodes FROM entry WHERE idx = ?1",
         [STORE_ALL_NODES] = "SELECT idx, nodes FROM entry WHERE idx >= ?1 ORDER BY idx",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
@@ -234,11 +235,6 @@ static int append_row(Store *store, const StoreRow *row) {
         return r < 0 ? r : store_derive(store, row->entry, row->places, row->has_regions);
 }
 
-/* What is written behind a hole makes the write-ahead log as long as it was: whoever looks next finds nothing. */
-int store_begin(Store *store) {
-        return store_has_its_wal(store) ? store_run(store, STORE_BEGIN, SQL()) : -EBADMSG;
-}
-
 int store_end(Store *store, int r, bool *ret_unknown) {
         *ret_unknown = false;
         if (r == 0) {
@@ -256,11 +252,29 @@ int store_end(Store *store, int r, bool *ret_unknown) {
         return r;
 }
 
-int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown) {
+/*
+ * What is written behind a hole makes the write-ahead log as long as it was: whoever looks next finds nothing. An old copy that is written over the database
+ * leaves the file the one that is open: what it ends with is looked up where nobody can change it any more, and on the disk, for SQLite keeps the
+ * pages that it has read until another connection has written.
+ */
+int store_begin(Store *store, const Head *head, bool *ret_unknown) {
         int r;
 
         *ret_unknown = false;
-        r = store_begin(store);
+        if (!store_has_its_wal(store))
+                return -EBADMSG;
+        (void) sqlite3_db_release_memory(store->db);
+        r = store_run(store, STORE_BEGIN, SQL());
+        if (r < 0)
+                return r;
+        r = store_check_head(store, head);
+        return r < 0 ? store_end(store, r, ret_unknown) : 0;
+}
+
+int store_append(Store *store, const Head *head, const StoreRow *rows, size_t n, bool *ret_unknown) {
+        int r;
+
+        r = store_begin(store, head, ret_unknown);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n && r == 0; i++)

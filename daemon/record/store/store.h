@@ -52,6 +52,7 @@ typedef enum StoreStatement {
         STORE_HOLE,
         STORE_HEARTBEATS,
         STORE_ID,
+        STORE_LAST,
         STORE_NODES,
         STORE_ALL_NODES,
         STORE_ENTRY,
@@ -138,9 +139,15 @@ typedef struct StoreRow {
 #define STORE_WHOLE "/whole"
 #define STORE_PLAN_MAX 80 /* a plan with either */
 
-/* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which.
- */
-int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown);
+/* The end of the log: what the next record follows, and the tree that it goes into. */
+typedef struct Head {
+        Frontier tree;            /* tree.size records */
+        uint8_t id[DIGEST_BYTES]; /* of the last one */
+        bool is_handed_over;      /* the writer's: the last one names the key that signs after ours */
+} Head;
+
+/* All rows behind HEAD in one transaction, or none. -EBADMSG: as of store_begin(). *ret_unknown where COMMIT failed in a way that does not tell which. */
+int store_append(Store *store, const Head *head, const StoreRow *rows, size_t n, bool *ret_unknown);
 
 /* SQL that is run once, with what it gives thrown away; and one that gives a row of one number, -ENOENT where it gives none. */
 int store_execute(Store *store, const char *sql);
@@ -200,8 +207,11 @@ int store_leaves(Store *store, uint64_t first, uint64_t last, int fd);
 
 /* ---- writing ---- */
 
-/* Begins a transaction. -EBADMSG: the write-ahead log was cut. */
-int store_begin(Store *store);
+/*
+ * Begins a transaction. -EBADMSG: the write-ahead log was cut, or what the disk has does not end with HEAD, which was committed. *ret_unknown: as of
+ * store_append().
+ */
+int store_begin(Store *store, const Head *head, bool *ret_unknown);
 /* Ends a transaction in which R was the outcome. *ret_unknown: as of store_append(). */
 int store_end(Store *store, int r, bool *ret_unknown);
 
@@ -236,24 +246,19 @@ int store_open_derived(Store **ret);
 /* Whether another connection has written since this was last asked; at first it is true. */
 int store_has_changed(Store *store, bool *ret);
 
-/* The end of the log: what the next record follows, and the tree that it goes into. */
-typedef struct Head {
-        Frontier tree;            /* tree.size records */
-        uint8_t id[DIGEST_BYTES]; /* of the last one */
-        bool is_handed_over;      /* the writer's: the last one names the key that signs after ours */
-} Head;
-
 /* How many records there are. -EBADMSG: their tables do not end alike. */
 int store_size(Store *store, uint64_t *ret);
 /* -EBADMSG where these or hashes have a gap. */
 int store_head(Store *store, Head *ret);
+/* Whether the last record is that of HEAD. -EBADMSG */
+int store_check_head(Store *store, const Head *head);
 
 /* ---- checkpoints: see store-checkpoint.c ---- */
 
-/* A transaction of its own, in which old ones are dropped. *ret_unknown: as of store_append(). */
-int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_t n, bool *ret_unknown);
-/* The same checkpoint with signatures of N_WITNESSES. *ret_unknown: as of store_append(). */
-int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown);
+/* A transaction of its own, in which old ones are dropped. HEAD and *ret_unknown: as of store_append(). */
+int store_insert_checkpoint(Store *store, const Head *head, const char *note, size_t n, bool *ret_unknown);
+/* That of SIZE records with signatures of N_WITNESSES. HEAD and *ret_unknown: as of store_append(). */
+int store_update_checkpoint(Store *store, const Head *head, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown);
 /* Whether the index by which the best is found is that of the table. -EBADMSG */
 int store_check_witnessed(Store *store);
 /* The one of the fewest records above SIZE, malloc'd, and of how many witnesses it bears signatures; -ENOENT. */
