@@ -101,18 +101,47 @@ int whole_file_settle(int dir, const char *path) {
         return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-int whole_file_replace(int dir, const char *path, mode_t mode, const void *bytes, size_t n) {
+/* *RET_FRESH (malloc'd): PATH.new, which holds the bytes and is durable. */
+static int write_beside(int dir, const char *path, mode_t mode, const void *bytes, size_t n, char **ret_fresh) {
         _cleanup_free_ char *fresh = NULL;
         int r;
 
         if (asprintf(&fresh, "%s.new", path) < 0)
                 return -ENOMEM;
         r = write_new(dir, fresh, mode, bytes, n);
-        if (r == 0 && renameat(dir, fresh, dir, path) < 0)
-                r = -errno;
         if (r < 0) {
                 (void) unlinkat(dir, fresh, 0);
                 return r;
         }
+        *ret_fresh = TAKE_PTR(fresh);
+        return 0;
+}
+
+int whole_file_replace(int dir, const char *path, mode_t mode, const void *bytes, size_t n) {
+        _cleanup_free_ char *fresh = NULL;
+        int r;
+
+        r = write_beside(dir, path, mode, bytes, n, &fresh);
+        if (r < 0)
+                return r;
+        if (renameat(dir, fresh, dir, path) < 0) {
+                r = -errno;
+                (void) unlinkat(dir, fresh, 0);
+                return r;
+        }
         return whole_file_settle(dir, path);
+}
+
+int whole_file_probe(int dir, const char *path) {
+        static const char some[4096];
+        _cleanup_free_ char *fresh = NULL;
+        struct stat st;
+        int r;
+
+        if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+                return -EISDIR;
+        r = write_beside(dir, path, 0600, some, sizeof(some), &fresh);
+        if (r < 0)
+                return r;
+        return unlinkat(dir, fresh, 0) < 0 ? -errno : 0;
 }

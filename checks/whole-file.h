@@ -33,5 +33,8 @@ int whole_file_drain(const char *path, size_t max, char **ret, size_t *ret_n);
  */
 int whole_file_replace(int dir, const char *path, mode_t mode, const void *bytes, size_t n);
 
+/* Whether that can be done with a few KiB, as far as can be told without doing it: PATH.new is written, synced and removed. Errors as there; -EISDIR. */
+int whole_file_probe(int dir, const char *path);
+
 /* Makes it durable that a file was made, renamed or removed at PATH: its folder is synced, which must be there. */
 int whole_file_settle(int dir, const char *path);

@@ -37,6 +37,7 @@ typedef struct RecordDecision {
 /*
  * Opens the log as record_log_open(), where that refuses since its key has signed a history that is not there (any more): all checkpoints of it are gone, or one
  * that it has signed elsewhere is of more records, of others, or damaged. Signs that somebody decided to go on with what is there, and a checkpoint of that, and closes
- * it. *RET (malloc'd) says what was accepted. -EALREADY: there is nothing to decide. Else as record_log_open(): no decision makes a damaged record a sound one.
+ * it. *RET (malloc'd) says what was accepted. -EALREADY: there is nothing to decide. Nothing is signed where the anchor, or
+ * the checkpoint that is remembered elsewhere, cannot be written: -ENOSPC, -EROFS …, and *RET names the file. Else as record_log_open(): no decision makes a damaged record a sound one.
  */
 int record_log_decide(const RecordLogOptions *options, const RecordDecision *decision, char **ret);

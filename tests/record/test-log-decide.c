@@ -321,6 +321,46 @@ static void test_a_checkpoint_of_another_is_no_damage(void **state) {
         }
 }
 
+/* The next start would ask again, and the next answer be one more fork under the key. */
+static void test_nothing_is_decided_that_cannot_be_told(void **state) {
+        char elsewhere[96], anchor[96];
+
+        append(RECORDS);
+        execute("DELETE FROM checkpoint");
+        assert_int_equal(unlink(published.anchor), 0);
+        (void) memcpy(elsewhere, published.elsewhere, sizeof(elsewhere));
+        (void) memcpy(anchor, published.anchor, sizeof(anchor));
+        for (unsigned i = 0; i < 3; i++) {
+                _cleanup_free_ char *text = NULL;
+
+                if (i == 0)
+                        (void) strcpy(strrchr(published.elsewhere, '/'), "/none");
+                if (i == 1)
+                        (void) strcpy(strrchr(published.anchor, '/'), "/none/anchor");
+                if (i == 2)
+                        assert_int_equal(mkdir(published.anchor, 0700), 0);
+                assert_int_equal(decide(NOTE, &text), i == 2 ? -EISDIR : -ENOENT);
+                if (!text || !strstr(text, " cannot be written: ") || !strstr(text, i == 0 ? published.elsewhere : published.anchor))
+                        fail_msg("%s", text ?: "");
+                (void) memcpy(published.elsewhere, elsewhere, sizeof(elsewhere));
+                (void) memcpy(published.anchor, anchor, sizeof(anchor));
+        }
+        assert_int_equal(rmdir(published.anchor), 0);
+        assert_refused("5 records and no checkpoint");
+        assert_decided(RECORDS, "checkpoints-lost", 0);
+}
+
+/* A checkpoint of what is in doubt would settle it without a word. */
+static void test_nothing_is_published_before_the_decision(void **state) {
+        _cleanup_free_ char *text = NULL;
+
+        append(RECORDS);
+        execute("DELETE FROM checkpoint");
+        assert_int_equal(unlink(published.anchor), 0);
+        assert_int_equal(decide("two\nlines", &text), -EINVAL);
+        assert_refused("5 records and no checkpoint");
+}
+
 /* Two checkpoints of one log that its own key has signed, as a witness may show the other one: whoever brings it need not be believed. */
 static void take_anchor(char note[static 4096]) {
         FILE *file = fopen(published.anchor, "re");
@@ -398,6 +438,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_has_rotted_elsewhere_stops_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rot_hides_no_other_cause, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_checkpoint_of_another_is_no_damage, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_is_decided_that_cannot_be_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_is_published_before_the_decision, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_proven_alarm_stops_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_cannot_be_decided, setup, teardown),
         };

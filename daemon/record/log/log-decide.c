@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/param.h>
 
 #include "daemon/record/encode/json.h"
@@ -31,8 +32,8 @@ static int await_outcome(RecordLog *log) {
         return r;
 }
 
-/* Until then the next start finds what it found before. */
-static int await_checkpoint(RecordLog *log) {
+/* Until then the next start finds what it found before. *RET (malloc'd) is what was accepted, or what went wrong. */
+static int await_checkpoint(RecordLog *log, char **ret) {
         RecordOutcome outcome;
         uint64_t size;
         int r;
@@ -40,6 +41,11 @@ static int await_checkpoint(RecordLog *log) {
         while ((r = record_log_checkpointed(log, &size)) == 0 && size < record_log_size(log)) {
                 await(log);
                 (void) record_log_next(log, &outcome); /* none is there: so that it waits again */
+        }
+        if (r < 0) {
+                free(*ret);
+                if (asprintf(ret, "the decision is signed, and no checkpoint of it could be written: %s. Decide again when that is mended", strerror(-r)) < 0)
+                        *ret = NULL;
         }
         return r;
 }
@@ -58,7 +64,7 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
                 r = queue_put(log, group, 1);
         if (r == 0)
                 r = await_outcome(log);
-        return r < 0 ? r : await_checkpoint(log);
+        return r < 0 ? r : await_checkpoint(log, ret);
 }
 
 static int read_left(RecordLog *log, uint64_t index, uint64_t *left) {

@@ -192,9 +192,8 @@ static int check_file(Publisher *publisher, const char *path, Store *store, uint
 
 /* COVERED: by the newest checkpoint of the database, 0: it has none. What has begun has an anchor from its first moment on, of no record. */
 static int check_lost(Publisher *publisher, uint64_t size, uint64_t covered, int64_t anchored, int64_t remembered, char **ret_wrong) {
-        Frontier empty = {};
-
         bool is_damaged = publisher->doubt.cause == damaged;
+        Frontier empty = {};
 
         if ((publisher->doubt.cause && !is_damaged) || !publisher->anchor || covered > 0 || (anchored >= 0 && remembered <= 0) || anchored > 0)
                 return 0;
@@ -220,11 +219,27 @@ static int check_unpublished(const Publisher *publisher, Store *store, char **re
         return refuse(ret_wrong, "it has published checkpoints, and there is no log key: start with the one that it was made with");
 }
 
+/* A decision that cannot be told to both files would be asked for again by the next start, and signed again. */
+static int probe_files(const Publisher *publisher, char **ret_wrong) {
+        const char *const paths[] = { publisher->anchor, publisher->elsewhere };
+
+        for (size_t i = 0; i < ELEMENTS(paths); i++) {
+                int r = paths[i] ? whole_file_probe(AT_FDCWD, paths[i]) : 0;
+
+                if (r < 0) {
+                        (void) refuse(ret_wrong, "%s cannot be written: %s. Nothing was signed", paths[i], strerror(-r));
+                        return r;
+                }
+        }
+        return 0;
+}
+
 /* What is committed and not anchored, since a crash came between or the anchor is lost, is published once more. */
-static int settle(Publisher *publisher, uint64_t covered, int64_t anchored, uint64_t *ret_size, char **ret_wrong) {
+static int settle(Publisher *publisher, uint64_t size, uint64_t covered, int64_t anchored, uint64_t *ret_size, char **ret_wrong) {
         if (publisher->doubt.cause) {
-                publisher->covered = *ret_size = 0; /* to be published again, and elsewhere, too */
-                return publisher->decides ? 0 : -EBADMSG;
+                publisher->covered = size; /* nothing is published before the decision, which makes it one more */
+                *ret_size = 0;
+                return publisher->decides ? probe_files(publisher, ret_wrong) : -EBADMSG;
         }
         if (publisher->decides)
                 return -EALREADY;
@@ -249,5 +264,5 @@ int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t
                 r = check_file(publisher, publisher->elsewhere, store, size, &remembered, ret_wrong);
         if (r == 0)
                 r = check_lost(publisher, size, covered, anchored, remembered, ret_wrong);
-        return r < 0 ? r : settle(publisher, covered, anchored, ret_size, ret_wrong);
+        return r < 0 ? r : settle(publisher, size, covered, anchored, ret_size, ret_wrong);
 }

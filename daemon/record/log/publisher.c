@@ -125,9 +125,15 @@ int publisher_anchor_tree(const Publisher *publisher, const Frontier *tree) {
 }
 
 /* Once for each process, and when the log has doubled: what is written there must be much less than what is lost. The next one tries again what failed. */
-static void keep_elsewhere(Publisher *publisher, uint64_t size, const char *note, size_t n) {
-        if (publisher->elsewhere && size / 2 >= publisher->n_elsewhere && whole_file_replace(AT_FDCWD, publisher->elsewhere, 0640, note, n) == 0)
+static int keep_elsewhere(Publisher *publisher, uint64_t size, const char *note, size_t n) {
+        int r;
+
+        if (!publisher->elsewhere || size / 2 < publisher->n_elsewhere)
+                return 0;
+        r = whole_file_replace(AT_FDCWD, publisher->elsewhere, 0640, note, n);
+        if (r == 0)
                 publisher->n_elsewhere = size;
+        return r;
 }
 
 /* Even after a failure the next attempt waits: nothing is gained by asking a full disk again and again. */
@@ -144,7 +150,9 @@ int publisher_sign(Publisher *publisher, Store *store, const Head *head, bool *r
                 r = publisher_anchor(publisher, note.text, note.n);
         if (r < 0)
                 return r;
-        keep_elsewhere(publisher, head->tree.size, note.text, note.n);
+        r = keep_elsewhere(publisher, head->tree.size, note.text, note.n);
+        if (r < 0 && publisher->decides) /* which is told there, or not at all */
+                return r;
         publisher->covered = head->tree.size;
         return 0;
 }
