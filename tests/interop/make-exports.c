@@ -56,10 +56,13 @@ static void open_log(RecordAlgorithm algorithm) {
         must(record_log_open(&options, &record_log, NULL));
 }
 
+/* Each scan is a run of its own, for nothing of a run follows its roll-up. */
 static void scan(void) {
+        static unsigned n_scans;
         Server server;
 
         server_init(&server);
+        (void) snprintf(server.run, sizeof(server.run), "01934a6e-5e00-7000-8000-%012u", ++n_scans);
         (void) server_start(&server, record_log);
         (void) server_scan(&server, record_log);
 }

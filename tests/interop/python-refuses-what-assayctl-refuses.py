@@ -556,14 +556,12 @@ def logs(bench):
     bench.tiles("a tile that nobody needs", HOLDS, lambda folder: shutil.rmtree(folder / "tile/0/001.p"))
 
 
-def rewrite(bench, changes, left_out=()):
-    """The first two scans, changed and written again by who has both keys: the lines, and the checkpoint over them."""
+def rewrite(bench, changes, left_out=(), behind=()):
+    """The first two scans, changed and written again by who has both keys: the lines, and the checkpoint over them; BEHIND them some of their records."""
     lines, ids, leaves = [], {}, []
     bench.named = ids
-    for index, line in enumerate(bench.lines[:36]):
-        if index in left_out:
-            continue
-        statement = statement_of(line)
+    for index in [index for index in range(36) if index not in left_out] + list(behind):
+        statement = statement_of(bench.lines[index])
         predicate = statement["predicate"]
         predicate["log"]["index"] = len(lines)
         for chip in predicate.get("components", []):
@@ -625,7 +623,10 @@ def rewritten(bench):
         return [MARK % (index, Record(line, verify.Keyring(bench.keyrings["keys"]), verify.load_schemas(SCHEMAS)).id.hex().encode()) if index in gone else line
                 for index, line in enumerate(lines)]
 
-    # A record that is not here hides none that is.
+    # A roll-up is the last record of its run, a run-start the first; and a record that is not here hides none that is.
+    for what, left_out, behind in (("a chip of a run behind its roll-up", (), (4,)), ("a start of a run behind its roll-up", (0,), (0,)),
+                                   ("a start of a run behind its chips", (0, *range(17, 36)), (0, 17)), ("two roll-ups of one run", (), (17,))):
+        bench.log(what, REFUSED, *rewrite(bench, {}, left_out, behind))
     alone = {22: at("run", put(id="01934a6e-5e00-7000-8000-000000009999")), 35: at("", name_old)}
     for what, expected, changes, gone in (("two scans without a start", CANNOT_TELL, {}, (18,)), ("a roll-up of an old record without a start", REFUSED, alone, (18,)),
                                           ("a roll-up of an old record without a chip", REFUSED, alone, (34,))):

@@ -129,7 +129,7 @@ class Log:
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
         origin = current = None
-        starts, rolled = {}, set()
+        starts, rolled, begun = {}, set(), set()
         for index, record in sorted(self.records.items()):
             predicate = record.predicate
             origin = origin or predicate["log"]["origin"]
@@ -144,7 +144,10 @@ class Log:
             if record.kind() == "key-rotation":
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])
-            elif record.kind() == "run-start":
+            if "run" in predicate:
+                self.attempt(index, self.check_order, record, begun, rolled)
+                begun.add(predicate["run"]["id"])
+            if record.kind() == "run-start":
                 starts[predicate["run"]["id"]] = record
             elif record.kind().startswith("health"):
                 self.attempt_and_note(index, self.check_start, record, starts)
@@ -173,6 +176,12 @@ class Log:
         if kept["size"] != record.index or None not in leaves and root_of(leaves).hex() != kept["sha256"]:
             raise Refused("the decision is about another log than this")
         return f"somebody went on with what was left ({record.predicate['cause']}): {record.predicate['note']}"
+
+    @staticmethod
+    def check_order(record, begun, rolled):
+        run = record.predicate["run"]["id"]
+        if run in rolled or record.kind() == "run-start" and run in begun:
+            raise Refused("other records of its run should follow it, and are before it")
 
     def check_start(self, record, starts):
         """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""

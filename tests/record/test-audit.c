@@ -337,6 +337,33 @@ static void test_a_run_ends_as_it_began(void **state) {
         trial_done(&trial);
 }
 
+/* Behind a roll-up that passed nobody looks for a failure, nor at a beginning behind what it should have said first. */
+static void test_nothing_of_a_run_follows_its_roll_up(void **state) {
+        enum { START, CHIP, ROLL_UP } behind;
+        Trial trial;
+
+        for (behind = START; behind <= ROLL_UP; behind++) {
+                trial_init(&trial);
+                ledger_scan(&trial.ledger, true);
+                trial.ledger.hour--;
+                ledger_add(&trial.ledger, behind == START ? ledger_statement(&trial.ledger, payloads.start) : ledger_second(&trial.ledger, false), NULL, NULL);
+                if (behind == ROLL_UP)
+                        ledger_add(&trial.ledger, ledger_roll_up(&trial.ledger), NULL, NULL);
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), RESULT_FAILED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_RUN], behind == ROLL_UP ? 2 : 1);
+                assert_int_equal(finding(&trial, RECORD_AUDIT_RUN)->first, LEDGER_SCAN);
+                trial_done(&trial);
+        }
+        trial_init(&trial);
+        ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), "predicate.location.path", "\"us0-3\"");
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_RUN)->first, 1);
+        trial_done(&trial);
+}
+
 /* A chip leaves the seed of its run to its server. */
 static void test_who_says_no_seed_says_no_other_one(void **state) {
         static const Change silent = { 1, "predicate.run.seed", NULL, RECORD_AUDIT_BEGIN };
@@ -895,6 +922,7 @@ int main(void) {
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
                 cmocka_unit_test(test_a_challenge_is_answered_once),
                 cmocka_unit_test(test_a_run_ends_as_it_began),
+                cmocka_unit_test(test_nothing_of_a_run_follows_its_roll_up),
                 cmocka_unit_test(test_who_says_no_seed_says_no_other_one),
                 cmocka_unit_test(test_a_decision_is_about_the_records_before_it),
                 cmocka_unit_test(test_a_roll_up_names_no_record_from_before_its_run),

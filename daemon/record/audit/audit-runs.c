@@ -5,6 +5,7 @@
  * in the order in which they came:
  *
  *     runs         of which the roll-up is still to come, by ID: the record and place of the start, what begin_of() that told, and the chips met so far
+ *     ended        the record of the roll-up of each of the others, by ID
  *     challenges   the first run-start that each is answered by
  *     plans        by name: the newest run-start of each, and the plan's digest
  *     chips        by identity and plan: the place among those of the report
@@ -21,7 +22,7 @@
 #include "daemon/record/encode/json.h"
 
 json_t *audit_memory_new(void) {
-        return json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}", "runs", "challenges", "plans", "chips", "failures", "repairs");
+        return json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}", "runs", "ended", "challenges", "plans", "chips", "failures", "repairs");
 }
 
 static json_t *recall(const RecordAudit *audit, const char *list, const char *key) {
@@ -68,6 +69,15 @@ static json_t *run_of(RecordAudit *audit, const AuditRecord *record) {
         if (!recall(audit, "runs", record->entry->run))
                 keep(audit, "runs", record->entry->run, json_pack("{s:[]}", "chips"));
         return recall(audit, "runs", record->entry->run);
+}
+
+/* Its roll-up is the last record of a run, and tells of all others: what comes behind it nobody would look at. */
+static void check_ended(RecordAudit *audit, const AuditRecord *record) {
+        const json_t *ended = recall(audit, "ended", record->entry->run);
+
+        if (ended)
+                audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "its run ended in record %" PRIu64,
+                           (uint64_t) json_integer_value(ended));
 }
 
 /* ---- a run begins ---- */
@@ -143,11 +153,15 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
         char where[LOCATION_STRING_MAX];
 
         audit->report.n_starts++;
+        check_ended(audit, record);
         check_challenge(audit, record);
         check_plan(audit, record);
         if (json_object_get(run, "begin"))
                 audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "the run of record %" PRIu64 " begins again",
                            index_of(run, "start"));
+        if (json_array_size(json_object_get(run, "chips")) > 0)
+                audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "its run has a result in record %" PRIu64 " already",
+                           named_index(json_array_get(json_object_get(run, "chips"), 0)));
         set(audit, run, "start", index_json(record));
         set(audit, run, "where", json_string(place_of(record, where)));
         set(audit, run, "begin", begin_of(record));
@@ -206,6 +220,7 @@ int audit_chip_take(RecordAudit *audit, const AuditRecord *record) {
         RecordAuditChip *chip;
 
         keep_chip(audit, run, record);
+        check_ended(audit, record);
         check_begin(audit, run, record);
         if (record->verified->stage == STAGE_REPAIR)
                 keep(audit, "repairs", record->subject, index_json(record));
@@ -270,6 +285,7 @@ int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
         const json_t *chip;
         size_t i;
 
+        check_ended(audit, record);
         check_begin(audit, run, record);
         if (json_array_size(chips) > 0)
                 first = named_index(json_array_get(chips, 0));
@@ -280,6 +296,7 @@ int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
         json_array_foreach(chips, i, chip)
                 audit_find(audit, RECORD_AUDIT_ROLL_UP, index, index, "it leaves out the chip of record %" PRIu64, named_index(chip));
         forget(audit, "runs", record->entry->run);
+        keep(audit, "ended", record->entry->run, index_json(record));
         return audit->error;
 }
 
