@@ -49,17 +49,26 @@ static void packed_name(const char *name, char ret[static 256]) {
         (void) snprintf(ret, 256, "%s" PACKED_SUFFIX, name);
 }
 
+/* What stands there is not always what assayd has put there: a pipe would be waited for by whoever opens or reads it, and by all of assayd with it. */
+static int open_file(int folder_fd, const char *name, int flags) {
+        _cleanup_close_ int fd = openat(folder_fd, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0640);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EBADMSG;
+}
+
 static int packing_begin(EvidencePacker *packer, const char *name) {
         char packed[256];
 
         packed_name(name, packed);
-        packer->from = openat(packer->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        packer->from = open_file(packer->folder_fd, name, O_RDONLY);
         if (packer->from < 0)
-                return -errno;
-        packer->to = openat(packer->folder_fd, packed, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                            0640);
+                return packer->from;
+        packer->to = open_file(packer->folder_fd, packed, O_WRONLY | O_CREAT | O_TRUNC);
         if (packer->to < 0)
-                return -errno;
+                return packer->to;
 
         (void) ZSTD_CCtx_reset(packer->context, ZSTD_reset_session_only);
         return 0;
@@ -237,13 +246,15 @@ int evidence_copy(const char *folder, const char *name, int fd) {
         if (folder_fd < 0)
                 return -errno;
 
-        plain = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        plain = open_file(folder_fd, name, O_RDONLY);
         if (plain >= 0)
                 return copy_plain(plain, fd);
+        if (plain == -EBADMSG)
+                return plain;
 
         packed_name(name, packed_file);
-        packed = openat(folder_fd, packed_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        packed = open_file(folder_fd, packed_file, O_RDONLY);
         if (packed < 0)
-                return -errno;
+                return packed;
         return copy_packed(packed, fd);
 }

@@ -36,11 +36,14 @@ static int name_after_host(char **ret) {
 }
 
 static int find_origin(const Config *config, char **ret) {
+        _cleanup_free_ char *wrong = NULL;
         int r;
 
-        r = record_log_read_origin(config->store, ret);
+        r = record_log_read_origin(config->store, ret, &wrong);
+        if (r < 0 && r != -ENOENT)
+                log_error("Failed to read the origin of the log %s: %s", config->store, wrong ?: strerror(-r));
         if (r != -ENOENT)
-                return r < 0 ? log_error_errno(r, "Failed to read the origin of the log %s: %m", config->store) : r;
+                return r;
         r = name_after_host(ret);
         if (r < 0)
                 return log_error_errno(r, "Failed to name the log after this machine, give it an `origin:` in the configuration: %m");

@@ -260,9 +260,9 @@ const char *record_word(const RecordEntry *entry);
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
 /*
  * The origin (malloc'd) of the log at PATH, for those who have none of their own; whether it is true record_log_open() finds out. -ENOENT:
- * there is no log; -EBADMSG: the file is no log.
+ * there is no log; -EBADMSG: the file is no log; -EPERM, and *ret_wrong (malloc'd) says so: what stands there is not assayd's alone.
  */
-int record_log_read_origin(const char *path, char **ret);
+int record_log_read_origin(const char *path, char **ret, char **ret_wrong);
 /* Waits for what is queued, then closes. */
 RecordLog *record_log_free(RecordLog *log);
 DEFINE_CLEANUP(RecordLog *, record_log_free);

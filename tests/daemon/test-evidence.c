@@ -160,6 +160,34 @@ static void test_packed_evidence_reads_as_it_was(void **state) {
         sd_event_unref(event);
 }
 
+/* Nobody writes into them or reads from them, for ever: whoever waits is ended by the alarm. */
+static void test_a_pipe_is_not_waited_for(void **state) {
+        _cleanup_(evidence_packer_freep) EvidencePacker *packer = NULL;
+        char plain[128], packed[160];
+        sd_event *event = NULL;
+        FILE *copy = tmpfile();
+
+        (void) snprintf(plain, sizeof(plain), "%s/" RUN ".ocp.jsonl", folder);
+        (void) snprintf(packed, sizeof(packed), "%s.zst", plain);
+        (void) alarm(20);
+        assert_int_equal(mkfifo(packed, 0600), 0);
+        assert_int_equal(evidence_copy(folder, RUN ".ocp.jsonl", fileno(copy)), -EBADMSG);
+        assert_int_equal(mkfifo(plain, 0600), 0);
+        assert_int_equal(evidence_copy(folder, RUN ".ocp.jsonl", fileno(copy)), -EBADMSG);
+        assert_int_equal(unlink(packed), 0);
+
+        assert_true(sd_event_new(&event) >= 0);
+        assert_int_equal(evidence_packer_new(event, folder, &packer), 0);
+        assert_int_equal(evidence_packer_add(packer, RUN ".ocp.jsonl"), 0);
+        assert_true(sd_event_run(event, 0) >= 0);
+        assert_int_equal(access(packed, F_OK), -1);
+        assert_int_equal(access(plain, F_OK), 0);
+        (void) alarm(0);
+        fclose(copy);
+        packer = evidence_packer_free(packer);
+        sd_event_unref(event);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -169,6 +197,7 @@ int main(void) {
                 TEST(test_half_a_line_is_cut_off_when_it_is_opened_again),
                 TEST(test_what_does_not_fit_leaves_what_was_there),
                 TEST(test_packed_evidence_reads_as_it_was),
+                TEST(test_a_pipe_is_not_waited_for),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

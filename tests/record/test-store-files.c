@@ -271,9 +271,30 @@ static void test_a_log_that_others_may_write_is_refused(void **state) {
         (void) record_log_free(open_log());
 }
 
+/* SQLite would wait for it, for ever: whoever does is ended by the alarm. */
+static void test_a_pipe_beside_the_log_is_refused(void **state) {
+        static const char *const suffixes[] = { "-journal", "-wal", "-shm" };
+
+        (void) record_log_free(open_log());
+        for (size_t i = 0; i < ELEMENTS(suffixes); i++) {
+                _cleanup_free_ char *wrong = NULL;
+                char path[128], *origin;
+
+                (void) snprintf(path, sizeof(path), "%s%s", place.log, suffixes[i]);
+                assert_int_equal(mkfifo(path, 0600), 0);
+                (void) alarm(20);
+                assert_refused("is no file of its own");
+                assert_int_equal(record_log_read_origin(place.log, &origin, &wrong), -EPERM);
+                (void) alarm(0);
+                assert_int_equal(unlink(path), 0);
+        }
+        (void) record_log_free(open_log());
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_log_that_others_may_write_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_pipe_beside_the_log_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_closed_on_a_failing_disk_is_whole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_copied_on_a_failing_disk_is_whole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_copied_in_part_on_a_failing_disk_is_whole, setup, teardown),

@@ -39,6 +39,23 @@ static int check_place(const char *path, bool is_folder, char **ret_wrong) {
         return st.st_mode & (S_IWGRP | S_IWOTH) ? refuse_place(path, &st, "may be written by others", ret_wrong) : 0;
 }
 
+/* SQLite opens what stands beside the database as well, and believes it; it would wait for a pipe. */
+static int check_beside(const char *path, char **ret_wrong) {
+        static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+
+        for (size_t i = 0; i < ELEMENTS(suffixes); i++) {
+                char name[PATH_MAX];
+                int r;
+
+                if (snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) >= (int) sizeof(name))
+                        return -ENAMETOOLONG;
+                r = check_place(name, false, ret_wrong);
+                if (r < 0 && r != -ENOENT)
+                        return r;
+        }
+        return 0;
+}
+
 int store_check_place(const char *path, char **ret_wrong) {
         const char *slash = strrchr(path, '/');
         char folder[PATH_MAX];
@@ -48,7 +65,7 @@ int store_check_place(const char *path, char **ret_wrong) {
                 return -ENAMETOOLONG;
         r = check_place(folder, true, ret_wrong);
         if (r == 0)
-                r = check_place(path, false, ret_wrong);
+                r = check_beside(path, ret_wrong);
         return r == -ENOENT ? 0 : r; /* SQLite says so, or makes it */
 }
 

@@ -161,11 +161,14 @@ int store_open_derived(Store **ret) {
         return 0;
 }
 
-int record_log_read_origin(const char *path, char **ret) {
+int record_log_read_origin(const char *path, char **ret, char **ret_wrong) {
         _cleanup_(store_closep) Store *store = NULL;
         int64_t id = 0, tables = 0;
         int r;
 
+        r = store_check_place(path, ret_wrong);
+        if (r < 0)
+                return r;
         store = store_new();
         if (!store)
                 return -ENOMEM;
