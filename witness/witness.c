@@ -212,6 +212,23 @@ static unsigned say(Printer *body, WitnessAnswer answer) {
         return answers[answer].status;
 }
 
+/* Lines of others came with the request as well, as many as a note may have: whoever reads it has room for these, and for no more. */
+static int print_signatures(const Note *note, const SettingsLog *log, const Settings *settings, Printer *body) {
+        for (const SettingsLog *key = log; key < settings->logs + settings->n_logs && strcmp(key->name, log->name) == 0; key++) {
+                NoteKey known;
+                uint64_t usec;
+                int r = note_key_init(&known, key->name, NOTE_LOG, key->public);
+
+                if (r == 0)
+                        r = note_verify(note, &known, &usec);
+                if (r > 0)
+                        note_print_line(body, note, &known);
+                else if (r < 0 && r != -EBADMSG)
+                        return r;
+        }
+        return 0;
+}
+
 /* The same second signs the same bytes again: Ed25519 has no chance in it. */
 unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *body) {
         _cleanup_free_ Note *parsed = malloc(sizeof(*parsed));
@@ -232,7 +249,10 @@ unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *b
                 r = note_parse(note, n, parsed);
         if (r < 0)
                 return say(body, WITNESS_FAILED);
-        printer_raw(body, note, n);
+        printer_raw(body, parsed->text, parsed->n);
+        printer_text(body, "\n");
+        if (print_signatures(parsed, log, witness->settings, body) < 0)
+                return say(body, WITNESS_FAILED);
         note_sign(body, parsed->text, parsed->n, &witness->key, witness->signer, held.usec);
         return body->error < 0 ? say(body, WITNESS_FAILED) : answers[WITNESS_COSIGNED].status;
 }
