@@ -198,6 +198,7 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
                        const RecordSubject *host, const RecordRun *run, RecordHealth *ret) {
         RecordStep *steps;
         RecordPromise *promises;
+        int r;
 
         steps = calloc(tally->plan->n_steps, sizeof(*steps));
         promises = calloc(tally->plan->n_promises + 1, sizeof(*promises));
@@ -212,13 +213,14 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
                 return -ENOMEM;
 
         unit_subject(unit, TARGET_CHIP_MODEL, &ret->subject);
-        for (size_t i = 0; i < tally->plan->n_steps; i++) {
+        for (size_t i = 0; i < tally->plan->n_steps; i++)
                 judge_step(tally, server, unit, i, &steps[i]);
+        r = record_regions(unit, run, tally->plan->n_steps, steps);
+        for (size_t i = 0; i < tally->plan->n_steps; i++)
                 doubt_step(&steps[i]);
-        }
 
         ret->result = judge_chip(tally, unit, steps, promises);
-        return record_regions(unit, run, tally->plan->n_steps, steps);
+        return r;
 }
 
 /* What steps on the server measured and found that lies in none of its chips. The texts stay the tally's. */
