@@ -369,7 +369,7 @@ int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret);
 int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, struct RecordVerified *ret);
 /* The same of the newest health record of a chip under PLAN that tells regions: others in between tell nothing new of them. */
 int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
-/* Whether record INDEX is of CHIP itself, by its identity, and not of another one that sat in its place. 1, 0, -errno as of record_log_verified(). */
+/* Whether record INDEX is of CHIP itself, by its identity, and not of another one that sat in its place; nothing is verified. 1, 0, -EBADMSG: it is not there. */
 int record_log_is_of(RecordLog *log, uint64_t index, const RecordSubject *chip, const RecordSubject *host);
 /* The identity document (malloc'd) that a subject's digest, in hex, is the SHA-256 of. -ENOENT: none in this log. */
 int record_log_identity(RecordLog *log, const char *sha256, char **ret);
