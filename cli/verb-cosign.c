@@ -174,7 +174,7 @@ static int hand_over(sd_bus *bus, const SubmitReport *report) {
         return r < 0 ? complain_bus(&error, r, "could not hand over the cosignatures") : 0;
 }
 
-/* Of those whose proof was not handed over yet the one of most records: who decides to leave that history leaves the shorter ones with it. */
+/* Of those whose proof was not handed over yet the one of most records. */
 static const SubmitResult *longest(const SubmitReport *report, const bool *is_done) {
         const SubmitResult *found = NULL;
 

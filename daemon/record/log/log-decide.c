@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/log/log.h"
@@ -67,34 +66,33 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
         return r < 0 ? r : await_checkpoint(log, ret);
 }
 
-static int read_left(RecordLog *log, uint64_t index, uint64_t *left) {
+/* Whether the decision at INDEX leaves CHECKPOINT. One that today's rules refuse leaves nothing. */
+static int leaves(RecordLog *log, uint64_t index, const Checkpoint *checkpoint) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_json_ json_t *statement = NULL;
-        RecordVerified verified;
-        json_int_t size = 0;
+        const json_t *left;
+        char hex[DIGEST_HEX];
         int r;
 
         r = log_read_record(log, index, &verified);
-        if (r < 0)
-                return r == -ENODATA ? -EBADMSG : r;
-        r = record_statement_read(verified.payload, verified.n_payload, &statement);
         if (r == 0)
-                size = json_integer_value(json_object_get(json_object_get(json_object_get(statement, "predicate"), "signed"), "size"));
-        record_verified_done(&verified);
-        *left = MAX(*left, (uint64_t) MAX(size, 0));
-        return r;
+                r = record_statement_read(verified.payload, verified.n_payload, &statement);
+        if (r < 0)
+                return r == -EBADMSG ? 0 : r;
+        left = json_object_get(json_object_get(statement, "predicate"), "signed");
+        return json_integer_value(json_object_get(left, "size")) == (json_int_t) checkpoint->size &&
+               strcmp(text_of(left, "sha256"), digest_to_hex(checkpoint->root.bytes, hex)) == 0;
 }
 
-int log_read_left(RecordLog *log, uint64_t *ret) {
-        uint64_t index = 0, left = 0;
+int log_has_left(void *userdata, const Checkpoint *checkpoint) {
+        RecordLog *log = userdata;
+        uint64_t index = 0;
         int r;
 
         while ((r = store_index(log->reader, STORE_DECISION, SQL(sql_number(index)), &index)) == 0) {
-                r = read_left(log, index++, &left);
-                if (r < 0)
+                r = leaves(log, index++, checkpoint);
+                if (r != 0)
                         return r;
         }
-        if (r != -ENOENT)
-                return r;
-        *ret = left;
-        return 0;
+        return r == -ENOENT ? 0 : r;
 }

@@ -15,15 +15,10 @@ static void close_if(RecordLog *log, bool unknown) {
 }
 
 static int run_cosign(RecordLog *log, Errand *errand) {
-        uint64_t left = (uint64_t) log->left;
         bool unknown;
         int r;
 
-        r = log->left < 0 ? log_read_left(log, &left) : 0;
-        if (r < 0)
-                return r;
-        log->left = (int64_t) left;
-        r = publisher_cosign(&log->publisher, log->store, &log->head, left, errand->text, errand->n, &unknown, &errand->wrong);
+        r = publisher_cosign(&log->publisher, log->store, &log->head, errand->text, errand->n, &unknown, &errand->wrong);
         close_if(log, unknown);
         if (r == -ENOTUNIQ)
                 log_fail(log, errand->wrong);

@@ -147,7 +147,6 @@ static RecordLog *log_new(const RecordLogOptions *options) {
         log->key = options->key;
         log->queue_max = options->queue_max ?: QUEUE_DEFAULT;
         log->lock_fd = log->event_fd = -EBADF;
-        log->left = -1;
         (void) pthread_mutex_init(&log->mutex, NULL);
         init_wake(&log->wake);
         init_wake(&log->scrubber.wake);
@@ -188,6 +187,8 @@ int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, 
                 return r;
         }
         log->publisher.decides = decides;
+        log->publisher.has_left = log_has_left;
+        log->publisher.userdata = log;
         log->path = strdup(options->path);
         log->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (!log->path || log->event_fd < 0)

@@ -36,7 +36,6 @@ struct RecordLog {
         Publisher publisher;
         DraftGroup *kept; /* what could not be committed and is tried again, the oldest first */
         uint64_t kept_due_usec; /* CLOCK_MONOTONIC */
-        int64_t left; /* records of log_read_left(); -1: it was not asked yet */
         Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 
         /* for everyone */
@@ -79,11 +78,8 @@ int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, 
 /* Adds a remark of the opening, TEXT (malloc'd), which it takes over, to those that are there. */
 int log_remark(char **remarks, char *text);
 
-/*
- * log-decide.c: of how many records the longest other history is that the key of this log has signed and that somebody decided to leave; 0: nobody has.
- * -EBADMSG
- */
-int log_read_left(RecordLog *log, uint64_t *ret);
+/* log-decide.c: whether somebody decided to leave the history that CHECKPOINT, which the key of this log (USERDATA) has signed, is of. 1, 0, -errno. */
+int log_has_left(void *userdata, const Checkpoint *checkpoint);
 
 /* Record INDEX of this log, read and verified, whatever its type; only a verdict may follow older rules. -EBADMSG, -ENODATA: pruned. */
 int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);

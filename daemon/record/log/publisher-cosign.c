@@ -56,7 +56,7 @@ static int merge(const Publisher *publisher, Store *store, const Head *head, uin
 }
 
 /* One that is not kept: an older one of ours, or one of a log that our own key signs elsewhere, and that nobody has decided to leave. */
-static int judge_stranger(const Publisher *publisher, Store *store, uint64_t size, uint64_t left, const Note *note, const Checkpoint *checkpoint,
+static int judge_stranger(const Publisher *publisher, Store *store, uint64_t size, const Note *note, const Checkpoint *checkpoint,
                           const char **ret_wrong) {
         bool is_equal = false;
         uint64_t usec;
@@ -73,7 +73,10 @@ static int judge_stranger(const Publisher *publisher, Store *store, uint64_t siz
                 return r;
         if (is_equal)
                 return wrong(ret_wrong, -ENOENT, "this checkpoint is not kept any more");
-        if (checkpoint->size <= left)
+        r = publisher->has_left ? publisher->has_left(publisher->userdata, checkpoint) : 0;
+        if (r < 0)
+                return r;
+        if (r > 0)
                 return wrong(ret_wrong, -ENOENT, "it is of another history of this log, which somebody has decided to leave");
         return wrong(ret_wrong, -ENOTUNIQ, "the key of this log has signed a checkpoint of another one: this is an old copy, or two went on from the"
                                            " same state. Nothing is signed any more");
@@ -104,7 +107,7 @@ static int check_kept(const Publisher *publisher, const char *data, size_t n, No
         return r > 0 ? 0 : wrong(ret_wrong, -EUCLEAN, "what is kept of it is not what this log has signed: somebody else wrote. Nothing is signed any more");
 }
 
-static int cosign(const Publisher *publisher, Store *store, const Head *head, uint64_t left, const Note *brought, Note *kept, bool *ret_unknown,
+static int cosign(const Publisher *publisher, Store *store, const Head *head, const Note *brought, Note *kept, bool *ret_unknown,
                   const char **ret_wrong) {
         _cleanup_free_ char *note = NULL;
         Checkpoint checkpoint;
@@ -124,14 +127,14 @@ static int cosign(const Publisher *publisher, Store *store, const Head *head, ui
                 if (kept->n == brought->n && memcmp(kept->text, brought->text, kept->n) == 0)
                         return merge(publisher, store, head, checkpoint.size, kept, brought, ret_unknown, ret_wrong);
         }
-        r = judge_stranger(publisher, store, head->tree.size, left, brought, &checkpoint, ret_wrong);
+        r = judge_stranger(publisher, store, head->tree.size, brought, &checkpoint, ret_wrong);
         if (r == -ENOTUNIQ && remember(publisher, brought) < 0)
                 *ret_wrong = "the key of this log has signed a checkpoint of another one: this is an old copy, or two went on from the same state. Nothing is"
                              " signed any more, but this could not be kept for the next start: do not start this log again";
         return r;
 }
 
-int publisher_cosign(const Publisher *publisher, Store *store, const Head *head, uint64_t left, const char *data, size_t n, bool *ret_unknown,
+int publisher_cosign(const Publisher *publisher, Store *store, const Head *head, const char *data, size_t n, bool *ret_unknown,
                      const char **ret_wrong) {
         Note *notes;
         int r;
@@ -144,7 +147,7 @@ int publisher_cosign(const Publisher *publisher, Store *store, const Head *head,
                 return -ENOMEM;
         r = note_parse(data, n, &notes[0]);
         r = r < 0 ? wrong(ret_wrong, r, "it is no signed note")
-                  : cosign(publisher, store, head, left, &notes[0], &notes[1], ret_unknown, ret_wrong);
+                  : cosign(publisher, store, head, &notes[0], &notes[1], ret_unknown, ret_wrong);
         free(notes);
         return r;
 }

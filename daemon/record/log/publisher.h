@@ -18,6 +18,8 @@ typedef struct Publisher {
         Printer vkey; /* ended by a zero */
         char *anchor; /* NULL: none */
         char *elsewhere; /* another one, in a folder that is not the log's; NULL: none */
+        int (*has_left)(void *userdata, const Checkpoint *checkpoint); /* as log_has_left(); NULL: nobody ever decided */
+        void *userdata;
         bool decides; /* whatever is in doubt, somebody has decided to go on */
         uint64_t interval_usec;
 
@@ -48,10 +50,10 @@ int publisher_anchor_tree(const Publisher *publisher, const Frontier *tree);
 /* Whether CHECKPOINT, of no more records than STORE has, is of this tree. */
 int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal);
 /*
- * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; the log ends with HEAD. LEFT: as of log_read_left(). Errors
+ * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; the log ends with HEAD. Errors
  * as of record_log_cosign(), with *ret_wrong (a static sentence); but -EBADMSG without one: what is kept is damaged. *ret_unknown: as of store_append().
  */
-int publisher_cosign(const Publisher *publisher, Store *store, const Head *head, uint64_t left, const char *data, size_t n, bool *ret_unknown,
+int publisher_cosign(const Publisher *publisher, Store *store, const Head *head, const char *data, size_t n, bool *ret_unknown,
                      const char **ret_wrong);
 /* When a checkpoint over SIZE records is to be signed, CLOCK_MONOTONIC; UINT64_MAX: there is nothing new to say. */
 uint64_t publisher_due(const Publisher *publisher, uint64_t size);
