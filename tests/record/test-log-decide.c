@@ -422,7 +422,10 @@ static void test_what_cannot_be_decided(void **state) {
         assert_int_equal(decide(NOTE, &text), -EBADMSG);
         assert_non_null(strstr(text, "the last record, 4"));
         remove_state();
+        free(text);
         assert_int_equal(decide("", &text), -EINVAL);
+        assert_non_null(strstr(text, "the note is not one line"));
+        free(text);
         assert_int_equal(decide("two\nlines", &text), -EINVAL);
         assert_refused("its key has signed");
 }

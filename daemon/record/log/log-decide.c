@@ -56,6 +56,10 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
 
         assert(options && decision && ret);
 
+        if (!note_text_is_valid(decision->note)) {
+                *ret = strdup("the note is not one line of 1 to 256 characters. Nothing was decided");
+                return -EINVAL;
+        }
         r = log_open_as(options, true, &log, ret);
         if (r == 0)
                 r = draft_decision(&log->station, &log->publisher.doubt, &log->head.tree, decision, &group);
