@@ -235,6 +235,36 @@ static void assert_refused(const char *says) {
                 fail_msg("it says: %s", error ?: "nothing");
 }
 
+/* Each keeps all rows, so that nothing of what the tables say differs. */
+#define REMADE(table, columns) "CREATE TABLE other " columns "; INSERT INTO other SELECT * FROM " table "; DROP TABLE " table "; ALTER TABLE other RENAME TO " table ";"
+
+static const char *const remade[] = {
+        /* Indices that these constraints make have no text of their own. */
+        REMADE("newest", "(subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
+                         " PRIMARY KEY (subject, plan, idx), UNIQUE (subject, plan), UNIQUE (subject, idx, plan)) STRICT, WITHOUT ROWID"),
+        REMADE("newest", "(subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL, PRIMARY KEY (subject, plan) ON CONFLICT IGNORE) STRICT, WITHOUT ROWID"),
+        REMADE("newest", "(subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL CHECK (idx < 100), PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID"),
+        REMADE("newest", "(subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL, PRIMARY KEY (subject, plan)) STRICT"),
+        REMADE("unfinished", "(idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL, UNIQUE (run, subject)) STRICT"),
+        "ALTER TABLE unfinished ADD COLUMN more TEXT AS (run || subject) VIRTUAL",
+        "CREATE TABLE more (idx INTEGER PRIMARY KEY)",
+        "CREATE INDEX record_idx ON record (idx)",
+        "DROP INDEX witnessed",
+};
+
+static void test_tables_that_somebody_made_anew_are_refused(void **state) {
+        make_log(false);
+        copy_file(place.log, copy);
+        for (size_t i = 0; i < ELEMENTS(remade); i++) {
+                copy_file(copy, place.log);
+                execute(remade[i]);
+                assert_refused("tables");
+        }
+        copy_file(copy, place.log);
+        execute(REMADE("unfinished", "(idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT"));
+        assert_sound();
+}
+
 static void await_scrub(RecordLog *log) {
         const struct timespec moment = { .tv_nsec = 1000000 };
         RecordScrub scrub = {};
@@ -449,6 +479,7 @@ int main(void) {
                 { "every edit is found, of what came since", test_every_edit_is_found, setup, teardown, &goes_on },
                 cmocka_unit_test_setup_teardown(test_older_tables_are_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_an_index_of_somebody_else_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_tables_that_somebody_made_anew_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_was_found_is_remembered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_edited_under_a_running_log_is_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_grows_is_sound, setup, teardown),

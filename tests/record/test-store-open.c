@@ -47,7 +47,10 @@ static void execute(sqlite3 *db, const char *sql) {
                 fail_msg("%s: %s", sql, error);
 }
 
-/* What stood in the tables of each version: its own texts, so that nothing is taken from what brings them up. */
+/*
+ * What stood in the tables of each version: its own texts, so that nothing is taken from what brings them up. These assayds made `record` and later `entry`
+ * under another name: SQLite writes a name that was changed in quotes.
+ */
 #define COMMON                                                                                                \
         "CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), origin TEXT NOT NULL) STRICT;"            \
         "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"   \
@@ -67,8 +70,8 @@ static void execute(sqlite3 *db, const char *sql) {
         " FROM new.entry JOIN (SELECT 0 AS at UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) ON 32 * at < length(nodes);"   \
         ENVELOPES
 #define ENVELOPES                                                                                             \
-        "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL, envelope BLOB) STRICT;"              \
-        "CREATE INDEX record_idx ON record (idx);"                                                            \
+        "CREATE TABLE kept (idx INTEGER PRIMARY KEY, id BLOB NOT NULL, envelope BLOB) STRICT;"                \
+        "CREATE INDEX record_idx ON kept (idx); ALTER TABLE kept RENAME TO record;"                           \
         "INSERT INTO record SELECT idx, id, line(envelope, keyid, signature, payload) FROM new.record;"
 #define WITNESSED                                                                                             \
         "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL, witnesses INTEGER NOT NULL DEFAULT 0) STRICT;" \
@@ -89,9 +92,9 @@ static const char *const versions[] = {
         "PRAGMA user_version=4;",
         COMMON ENVELOPES WITNESSED
         "DROP TABLE entry;"
-        "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"
+        "CREATE TABLE whole (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"
         " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL, nodes BLOB NOT NULL) STRICT;"
-        "INSERT INTO entry SELECT * FROM new.entry;"
+        "INSERT INTO whole SELECT * FROM new.entry; ALTER TABLE whole RENAME TO entry;"
         "CREATE INDEX rotation ON entry (idx) WHERE type = 'urn:assay:attestation:key-rotation:v1';"
         "PRAGMA user_version=5;",
 };

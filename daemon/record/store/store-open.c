@@ -57,21 +57,7 @@ static int make_log(Store *store, const char *origin) {
 }
 
 static int read_origin(Store *store, char **ret) {
-        sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = sqlite3_prepare_v2(store->db, "SELECT origin FROM log", -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW) {
-                const char *origin = (const char *) sqlite3_column_text(statement, 0);
-
-                *ret = strdup(origin ?: "missing");
-                r = *ret ? 0 : -ENOMEM;
-        } else
-                r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r);
-        (void) sqlite3_finalize(statement);
-        return r;
+        return store_text(store, "SELECT origin FROM log", ret);
 }
 
 static int check_origin(Store *store, const char *origin, char **ret_wrong) {
@@ -88,8 +74,8 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
         return r < 0 ? -ENOMEM : -EBADMSG;
 }
 
-/* They would do more, or other things, than the statements that we prepare say; an index can be made to answer for a table what does not stand in it. */
-static int check_schema(Store *store, char **ret_wrong) {
+/* They would do more, or other things, than the statements say that bring older tables up. */
+static int check_older(Store *store, char **ret_wrong) {
         int64_t n = 0;
         int r;
 
@@ -101,6 +87,33 @@ static int check_schema(Store *store, char **ret_wrong) {
         if (r < 0 || n == 0)
                 return r;
         *ret_wrong = strdup("someone added a trigger, a view or an index");
+        return -EBADMSG;
+}
+
+/*
+ * Each table and index with its text, in the order of their names. A table that had another name has its name in quotes. What ANALYZE counts is for whoever
+ * chooses between ways to the same rows.
+ */
+static const char schema[] =
+                "SELECT group_concat(quote(type) || quote(name) || quote(tbl_name) ||"
+                " quote(replace(sql, 'CREATE TABLE \"' || name || '\" ', 'CREATE TABLE ' || name || ' ')), char(10))"
+                " FROM (SELECT * FROM sqlite_schema WHERE NOT (type = 'table' AND name LIKE 'sqlite\\_stat_' ESCAPE '\\') ORDER BY type, name)";
+
+/* A constraint of somebody else makes an index, which can be made to answer for the table what does not stand in it, or changes what a statement does. */
+static int check_schema(Store *store, char **ret_wrong) {
+        _cleanup_(store_closep) Store *due = NULL;
+        _cleanup_free_ char *theirs = NULL, *ours = NULL;
+        int r;
+
+        r = store_text(store, schema, &theirs);
+        if (r == 0)
+                r = store_open_derived(&due);
+        if (r == 0)
+                r = store_text(due, schema, &ours);
+        if (r < 0 || strcmp(theirs, ours) == 0)
+                return r;
+        free(*ret_wrong); /* a remark of what was brought up */
+        *ret_wrong = strdup("someone changed its tables or their indices, or added some");
         return -EBADMSG;
 }
 
@@ -119,7 +132,7 @@ static int check_or_make(Store *store, const char *origin, char **ret_wrong) {
                 *ret_wrong = strdup("the database belongs to another program");
                 return -EBADMSG;
         }
-        r = check_schema(store, ret_wrong);
+        r = check_older(store, ret_wrong);
         if (r == 0)
                 r = check_origin(store, origin, ret_wrong);
         return r < 0 ? r : store_raise_tables(store, ret_wrong);
@@ -214,6 +227,8 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
                 r = bound_wal(store);
         if (r == 0)
                 r = store_prepare(store);
+        if (r == 0)
+                r = check_schema(store, &wrong);
         if (r == 0)
                 r = store_note_files(store);
         if (r < 0) {

@@ -94,6 +94,24 @@ int store_number(Store *store, const char *sql, int64_t *ret) {
         return r == SQLITE_ROW ? 0 : store_error(store, r);
 }
 
+int store_text(Store *store, const char *sql, char **ret) {
+        sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW) {
+                const char *text = (const char *) sqlite3_column_text(statement, 0);
+
+                *ret = strdup(text ?: "missing");
+                r = *ret ? 0 : -ENOMEM;
+        } else
+                r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r);
+        (void) sqlite3_finalize(statement);
+        return r;
+}
+
 int store_prepare(Store *store) {
         int r;
 

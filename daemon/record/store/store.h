@@ -152,6 +152,8 @@ int store_append(Store *store, const Head *head, const StoreRow *rows, size_t n,
 /* SQL that is run once, with what it gives thrown away; and one that gives a row of one number, -ENOENT where it gives none. */
 int store_execute(Store *store, const char *sql);
 int store_number(Store *store, const char *sql, int64_t *ret);
+/* And of one text, malloc'd; -EBADMSG where it gives none. */
+int store_text(Store *store, const char *sql, char **ret);
 /* Ends a transaction in which R was the outcome: all or nothing, whatever dies on the way. */
 int store_finish(Store *store, int r);
 
