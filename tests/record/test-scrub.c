@@ -160,6 +160,11 @@ static const char *const edits[] = {
         "UPDATE unfinished SET idx = idx - 1",
 };
 
+/* An index of other rows than those that it says. */
+#define MADE_ANEW(index, rows, of)                                                                           \
+        "DROP INDEX " index "; CREATE INDEX " index " ON entry (idx) WHERE " rows "; PRAGMA writable_schema = ON;" \
+        "UPDATE sqlite_schema SET sql = 'CREATE INDEX " index " ON " of "' WHERE name = '" index "'"
+
 /* What the tables say of records, or the records of each other. */
 static const char *const rot[] = {
         "UPDATE entry SET nodes = zeroblob(length(nodes)) WHERE idx = 7",
@@ -174,6 +179,7 @@ static const char *const rot[] = {
         "DELETE FROM entry WHERE idx = 7",
         "UPDATE identity SET document = replace(document, 'serial', 'serials')",
         "DELETE FROM identity",
+        MADE_ANEW("archive", "idx = 7", "entry (idx) WHERE type = ''" RECORD_TYPE_ARCHIVE "''"),
 };
 
 static void test_every_edit_is_found(void **state) {

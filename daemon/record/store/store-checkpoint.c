@@ -85,11 +85,3 @@ int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t 
                                     ret_n, &n_witnesses);
         return r;
 }
-
-int store_check_witnessed(Store *store) {
-        int64_t is_whole = 0;
-        int r;
-
-        r = store_number(store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check('checkpoint')", &is_whole);
-        return r == 0 && !is_whole ? -EBADMSG : r;
-}

@@ -151,3 +151,13 @@ int store_raise_tables(Store *store, char **ret_wrong) {
                 *ret_wrong = strdup("it was written by an older assayd and cannot be brought up: the log has a gap, or a record cannot be read");
         return r;
 }
+
+int store_check_pages(Store *store, char **ret_wrong) {
+        _cleanup_free_ char *says = NULL;
+        int r;
+
+        r = store_text(store, "SELECT integrity_check FROM pragma_integrity_check(1)", &says);
+        if (r < 0 || strcmp(says, "ok") == 0)
+                return r;
+        return asprintf(ret_wrong, "its tables and their indices do not belong together: %s", says) < 0 ? -ENOMEM : -EBADMSG;
+}

@@ -106,6 +106,8 @@ int store_prepare(Store *store);
 /* store-tables.c: makes the tables of an empty store, within a transaction; and brings those of an older assayd to these. *ret_wrong: as of store_open(). */
 int store_make_tables(Store *store);
 int store_raise_tables(Store *store, char **ret_wrong);
+/* Whether each index has the rows of its table, and pages belong together: it reads all of them. -EBADMSG, and *ret_wrong (malloc'd) says what is wrong. */
+int store_check_pages(Store *store, char **ret_wrong);
 
 /*
  * store-files.c: whether nobody else may write the database at PATH or put another in its place. -EPERM: somebody may, and *ret_wrong (malloc'd) says
@@ -261,8 +263,6 @@ int store_check_head(Store *store, const Head *head);
 int store_insert_checkpoint(Store *store, const Head *head, const char *note, size_t n, bool *ret_unknown);
 /* That of SIZE records with signatures of N_WITNESSES. HEAD and *ret_unknown: as of store_append(). */
 int store_update_checkpoint(Store *store, const Head *head, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown);
-/* Whether the index by which the best is found is that of the table. -EBADMSG */
-int store_check_witnessed(Store *store);
 /* The one of the fewest records above SIZE, malloc'd, and of how many witnesses it bears signatures; -ENOENT. */
 int store_next_checkpoint(Store *store, uint64_t size, uint64_t *ret_size, char **ret, size_t *ret_n, unsigned *ret_witnesses);
 /* The newest of at most LAST records, malloc'd; -ENOENT. */
