@@ -531,6 +531,13 @@ def logs(bench):
                         ("one that was written again with the station's key", lines[:INDEX] + [forged] + lines[INDEX + 1:]),
                         ("the last one written again", lines[:-1] + [bench.record_key.envelope({**statement_of(lines[-1]), "more": 1})])):
         bench.log(what, REFUSED, wrong)
+    start = statement_of(lines[0])
+    for what, expected, dropped in (("an archive", HOLDS, "2"), ("an archive of a chip that failed", REFUSED, "2,4"), ("an archive of its server", REFUSED, "17")):
+        bench.log(what, expected, lines + [bench.record_key.envelope(
+            {"_type": start["_type"], "predicateType": start["predicateType"].replace("run-start", "archive"),
+             "subject": [{"name": "records-000000000000.intoto.jsonl", "digest": {"sha256": "1" * 64}}],
+             "predicate": {"producer": start["predicate"]["producer"], "log": {"origin": bench.log_name, "index": len(lines)}, "previous": {"sha256": ids[-1].hex()},
+                           "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped}})])
     signature = re.search(rb"[^ ]+\n$", bench.checkpoint)[0].strip()
     bench.log("another signature of the checkpoint", REFUSED, lines, bench.checkpoint.replace(signature, b64(flip(base64.b64decode(signature), 99)).encode()))
     smaller = text.replace(b"\n288\n", b"\n287\n")

@@ -116,9 +116,13 @@ class Log:
 
     def check_archives(self):
         """What is gone and no record of this log calls archived is withheld, and so is what a roll-up calls FAILED."""
+        failed = {index for index, record in self.records.items() if record.predicate.get("result") == "FAILED"}
         for index, record in sorted(self.records.items()):
             if record.kind() == "archive":
-                dropped = (self.attempt(index, archived, record) or set()) & self.gone - self.never
+                dropped = self.attempt(index, archived, record) or set()
+                if dropped & failed:
+                    self.tell("refused", index, "it drops a record that FAILED")
+                dropped &= self.gone - self.never
                 self.n_archived += len(dropped)
                 self.gone -= dropped
         for index in sorted(self.gone):

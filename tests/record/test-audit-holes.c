@@ -98,12 +98,35 @@ static void test_a_failure_is_in_no_archive(void **state) {
         Trial trial;
 
         begin(&trial);
-        add_archive(&trial.ledger, "0-255", NULL, NULL);
+        add_archive(&trial.ledger, "0-254", NULL, NULL); /* its roll-up is here, and FAILED too */
         trial_sign(&trial);
         trial.hides[FAILED] = true;
         expect(&trial, RESULT_INCONCLUSIVE, 0, 1);
         found_only(&trial, RECORD_AUDIT_WITHHELD, 1, FAILED);
         assert_non_null(strstr(finding(&trial, RECORD_AUDIT_WITHHELD)->text, "it FAILED, as record 255 says"));
+        trial_done(&trial);
+}
+
+/* Nor where its roll-up comes later than the record that calls it archived. */
+static void test_a_failure_is_in_no_archive_before_its_roll_up(void **state) {
+        json_t *roll_up;
+        Trial trial;
+
+        trial_init(&trial);
+        trial.tells_leaves = true;
+        for (unsigned i = 0; i + 1 < SCANS; i++)
+                ledger_scan(&trial.ledger, true);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.health), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_second(&trial.ledger, false), NULL, NULL);
+        roll_up = ledger_roll_up(&trial.ledger);
+        trial.ledger.hour++;
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+        add_archive(&trial.ledger, "254", NULL, NULL);
+        ledger_add(&trial.ledger, roll_up, NULL, NULL);
+        trial_sign(&trial);
+        trial.hides[FAILED] = true;
+        expect(&trial, RESULT_INCONCLUSIVE, 0, 1);
         trial_done(&trial);
 }
 
@@ -220,11 +243,12 @@ static void test_an_archive_has_what_is_not_here(void **state) {
         trial.tells_leaves = false;
         assert_int_equal(run_with_archive(&trial), RESULT_PASSED);
 
-        /* What it has not is still a hole. */
+        /* What it has not is nowhere, whatever is said of it. */
         trial.tells_leaves = true;
         instead[60] = strdup("");
-        assert_int_equal(run_with_archive(&trial), RESULT_PASSED);
-        assert_int_equal(trial.report->n_pruned, 1);
+        assert_int_equal(run_with_archive(&trial), RESULT_INCONCLUSIVE);
+        assert_int_equal(trial.report->n_pruned, 0);
+        found_only(&trial, RECORD_AUDIT_WITHHELD, 1, 60);
         free(TAKE_PTR(instead[60]));
 
         /* Another file is refused, though all that it has verifies. */
@@ -233,6 +257,27 @@ static void test_an_archive_has_what_is_not_here(void **state) {
         found_only(&trial, RECORD_AUDIT_ARCHIVE, 1, RECORD_ARCHIVE_RECORDS);
         digest = "1111111111111111111111111111111111111111111111111111111111111111";
         trial_done(&trial);
+}
+
+/* Whether it is here, or in the archive that was given. */
+static void test_what_failed_is_not_dropped(void **state) {
+        static const char *const dropped[] = { "254", "255", "0-1,252-255" };
+
+        for (unsigned i = 0; i < 2 * ELEMENTS(dropped); i++) {
+                Trial trial;
+
+                begin(&trial);
+                add_archive(&trial.ledger, dropped[i / 2], NULL, NULL);
+                trial_sign(&trial);
+                if (i % 2 == 0)
+                        expect(&trial, RESULT_FAILED, 0, 0);
+                else {
+                        hide(&trial, FAILED, FAILED + 2);
+                        assert_int_equal(run_with_archive(&trial), RESULT_FAILED);
+                }
+                found_only(&trial, RECORD_AUDIT_ARCHIVE, 1, RECORD_ARCHIVE_RECORDS);
+                trial_done(&trial);
+        }
 }
 
 /* Lines of an archive are believed no more than any. */
@@ -268,9 +313,11 @@ int main(void) {
                 cmocka_unit_test(test_what_a_record_calls_archived_is_no_hole),
                 cmocka_unit_test(test_a_mark_is_as_good_as_nothing),
                 cmocka_unit_test(test_a_failure_is_in_no_archive),
+                cmocka_unit_test(test_a_failure_is_in_no_archive_before_its_roll_up),
                 cmocka_unit_test(test_a_forged_archive_covers_nothing),
                 cmocka_unit_test(test_an_archive_of_another_key_covers_nothing),
                 cmocka_unit_test(test_an_archive_has_what_is_not_here),
+                cmocka_unit_test(test_what_failed_is_not_dropped),
                 cmocka_unit_test(test_what_an_archive_has_instead_is_told),
         };
 

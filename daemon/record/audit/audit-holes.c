@@ -64,6 +64,13 @@ void audit_hole(RecordAudit *audit, uint64_t index) {
         audit->bundle.has_hole = true;
 }
 
+void audit_failed(RecordAudit *audit, uint64_t index) {
+        AuditHoles *holes = add_holes(audit, index);
+
+        if (holes)
+                region_set_add(&holes->failed, (unsigned) (index - holes->first));
+}
+
 int audit_fill(RecordAudit *audit) {
         uint64_t index = audit->tree.size;
         const char *line;
@@ -99,7 +106,6 @@ int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
         char digest[RECORD_ID_HEX], name[RECORD_ARCHIVE_NAME_MAX];
         AuditHoles *holes;
         Archive archive;
-        RegionSet gone;
         int r = -ENOENT;
 
         if (strcmp(record->verified->origin, audit->report.origin) != 0)
@@ -107,17 +113,16 @@ int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
         if (archive_parse(record->predicate, &archive) < 0)
                 return 0; /* which the judge has refused */
         holes = find_holes(audit, archive.first);
-        if (holes) {
-                gone = holes->records;
-                region_set_keep(&gone, &archive.dropped);
-                region_set_remove(&holes->records, &gone);
-                audit->report.n_pruned += region_set_count(&gone);
-        }
+        if (holes && region_set_meets(&holes->failed, &archive.dropped))
+                audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "it drops a record that FAILED: such a record leaves no log");
         if (audit->options.digest)
                 r = audit->options.digest(audit->options.userdata, archive.first, digest);
         if (r == 0 && strcmp(digest, record->subject) != 0)
                 audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "%s is not the archive that it tells of: its SHA-256 is %s",
                            record_archive_name(archive.first, name), digest);
+        /* What an archive that was given has is no hole any more: what is still one is not in it either. */
+        if (r == -ENOENT && holes)
+                region_set_unite(&holes->dropped, &archive.dropped);
         return r == -ENOENT ? 0 : r;
 }
 
@@ -131,10 +136,20 @@ static void tell(RecordAudit *audit, uint64_t first, uint64_t end) {
                    n == 1 ? "it" : "them");
 }
 
+/* Only now: a roll-up behind the record of an archive may have called FAILED what that dropped. */
+static void prune(RecordAudit *audit, AuditHoles *holes) {
+        RegionSet gone = holes->records;
+
+        region_set_keep(&gone, &holes->dropped);
+        region_set_remove(&holes->records, &gone);
+        audit->report.n_pruned += region_set_count(&gone);
+}
+
 void audit_holes_tell(RecordAudit *audit) {
         uint64_t first = 0, end = 0;
 
-        for (size_t k = 0; k < audit->n_holes; k++)
+        for (size_t k = 0; k < audit->n_holes; k++) {
+                prune(audit, &audit->holes[k]);
                 for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS; i++) {
                         uint64_t index = audit->holes[k].first + i;
 
@@ -146,5 +161,6 @@ void audit_holes_tell(RecordAudit *audit) {
                         }
                         end = index + 1;
                 }
+        }
         tell(audit, first, end);
 }

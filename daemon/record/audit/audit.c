@@ -188,6 +188,8 @@ static const struct {
 };
 
 static int take_type(RecordAudit *audit, const AuditRecord *record) {
+        if (record->entry->result == RESULT_FAILED)
+                audit_failed(audit, record->entry->index);
         for (size_t i = 0; i < ELEMENTS(types); i++)
                 if (strcmp(types[i].type, record->entry->type) == 0)
                         return types[i].take(audit, record);

@@ -19,11 +19,13 @@
 #include "daemon/record/keys/state.h"
 #include "daemon/record/record.h"
 
-/* Those of one archive's records of which nothing is known: of some there may be a line that does not verify. */
+/* Of one archive's records those of which nothing is known, for there may be a line that does not verify; and those that no archive may have alone. */
 typedef struct AuditHoles {
         uint64_t first;
-        RegionSet records; /* which are not here, as long as no archive has them */
-        RegionSet unread;  /* all of them, for good */
+        RegionSet records; /* which are not here */
+        RegionSet unread;  /* those, and what does not verify */
+        RegionSet failed;  /* as their lines say */
+        RegionSet dropped; /* as records say of archives that were not given */
 } AuditHoles;
 
 /* The bundle of entries that the next leaf belongs to. */
@@ -114,6 +116,8 @@ void audit_unread(RecordAudit *audit, uint64_t index);
 bool audit_is_unread(const RecordAudit *audit, uint64_t index);
 /* And it is not here. */
 void audit_hole(RecordAudit *audit, uint64_t index);
+/* It is here, and FAILED. */
+void audit_failed(RecordAudit *audit, uint64_t index);
 /* 1: an archive has the record at the end of the tree, which was taken; 0: none has. */
 int audit_fill(RecordAudit *audit);
 /* Record INDEX must be here, as the one of BY says. */
