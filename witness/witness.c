@@ -22,6 +22,7 @@ static const struct {
         [WITNESS_NOT_CONSISTENT] = { 422, LOG_WARNING, "the proof does not show that the tree has grown out of the one that is held" },
         [WITNESS_FORGOT] = { 503, LOG_ALERT, "the checkpoint bears a signature of this witness that it knows nothing of: its state is an old copy" },
         [WITNESS_CLOCK] = { 503, LOG_ALERT, "the clock of this witness is behind what it has signed" },
+        [WITNESS_DAMAGED] = { 503, LOG_ALERT, "what is held of this log is not what its own checkpoint says: the state of this witness is damaged" },
         [WITNESS_FAILED] = { 503, LOG_ERR, "what is asked for cannot be checked or kept" },
 };
 
@@ -58,6 +59,28 @@ static WitnessAnswer check_signature(const Witness *witness, const Request *requ
                 }
         }
         return WITNESS_NOT_SIGNED;
+}
+
+/* A size or root that has rotted would prove a sound log to be another one. */
+static int check_row(const Held *held, const char *origin, const char *text, size_t n, Note *parsed) {
+        Checkpoint checkpoint;
+
+        if (note_parse(text, n, parsed) < 0 || checkpoint_parse(parsed->text, parsed->n, &checkpoint) < 0)
+                return -EBADMSG;
+        return strcmp(checkpoint.origin, origin) == 0 && checkpoint.size == held->size &&
+                               memcmp(checkpoint.root.bytes, held->root.bytes, DIGEST_BYTES) == 0 ? 0 : -EBADMSG;
+}
+
+static int read_held(const Witness *witness, const char *origin, Held *ret) {
+        _cleanup_free_ Note *parsed = malloc(sizeof(*parsed));
+        _cleanup_free_ char *note = NULL;
+        size_t n;
+        int r;
+
+        r = parsed ? book_read_note(witness->book, origin, ret, &note, &n) : -ENOMEM;
+        if (r == -ENOENT)
+                return book_read(witness->book, origin, ret);
+        return r < 0 ? r : check_row(ret, origin, note, n, parsed);
 }
 
 static bool same_root(const Checkpoint *checkpoint, const Held *held) {
@@ -123,10 +146,10 @@ static WitnessAnswer answer(Witness *witness, const Request *request, uint64_t n
         memcpy(reply->origin, request->checkpoint.origin, sizeof(reply->origin));
         reply->size = request->checkpoint.size;
 
-        r = book_read(witness->book, reply->origin, &held);
+        r = read_held(witness, reply->origin, &held);
         if (r < 0) {
                 reply->error = r;
-                return WITNESS_FAILED;
+                return r == -EBADMSG ? WITNESS_DAMAGED : WITNESS_FAILED;
         }
         found = has_forgotten(witness, request, &held) ? WITNESS_FORGOT : check_growth(request, &held, &reply->error);
         if (found == WITNESS_COSIGNED)
@@ -151,6 +174,7 @@ static void print_body(WitnessReply *reply) {
         case WITNESS_NOT_CONSISTENT:
         case WITNESS_FORGOT:
         case WITNESS_CLOCK:
+        case WITNESS_DAMAGED:
         case WITNESS_FAILED:
         case _WITNESS_ANSWER_MAX:
                 printer_done(&reply->body); /* of what was signed in vain */
@@ -246,9 +270,9 @@ unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *b
         if (r == -ENOENT)
                 return say(body, WITNESS_NEVER);
         if (r == 0)
-                r = note_parse(note, n, parsed);
+                r = check_row(&held, log->name, note, n, parsed);
         if (r < 0)
-                return say(body, WITNESS_FAILED);
+                return say(body, r == -EBADMSG ? WITNESS_DAMAGED : WITNESS_FAILED);
         printer_raw(body, parsed->text, parsed->n);
         printer_text(body, "\n");
         if (print_signatures(parsed, log, witness->settings, body) < 0)

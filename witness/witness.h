@@ -34,6 +34,7 @@ typedef enum WitnessAnswer {
         WITNESS_NOT_CONSISTENT, /* the proof does not hold */
         WITNESS_FORGOT,         /* the checkpoint bears a cosignature of its own that it knows nothing of */
         WITNESS_CLOCK,          /* it has signed at a time that has yet to come */
+        WITNESS_DAMAGED,        /* the book contradicts itself */
         WITNESS_FAILED,
         _WITNESS_ANSWER_MAX,
 } WitnessAnswer;

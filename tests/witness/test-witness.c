@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <sqlite3.h>
 #include <stdio.h>
 
 #include "tests/witness/ask.h"
@@ -74,6 +75,31 @@ static void test_a_clock_that_was_put_back_signs_nothing(void **state) {
         assert_int_equal(answer_of(7, 8, NOW - 1), WITNESS_CLOCK);
         assert_int_equal(answer_of(7, 7, NOW - 1), WITNESS_CLOCK);
         assert_int_equal(answer_of(7, 8, NOW), WITNESS_COSIGNED);
+}
+
+/* Its row is held against its own note: a sound log is not accused of what has rotted here. */
+static void test_a_row_that_is_not_its_note_accuses_nobody(void **state) {
+        static const char *const damages[] = { "root = zeroblob(32)", "size = size - 2", "size = size + 4096", "note = x'00'" };
+
+        for (size_t i = 0; i < ELEMENTS(damages); i++) {
+                char sql[256], path[128], *wrong = NULL;
+                sqlite3 *db;
+
+                assert_int_equal(answer_of(0, 9, NOW), WITNESS_COSIGNED);
+                (void) book_close(one.witness.book);
+                (void) snprintf(path, sizeof(path), "%s/witness.db", one.place.folder);
+                (void) snprintf(sql, sizeof(sql), "UPDATE log SET %s", damages[i]);
+                assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+                assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+                assert_int_equal(sqlite3_changes(db), 1);
+                assert_int_equal(sqlite3_close(db), SQLITE_OK);
+                assert_int_equal(book_open(one.place.folder, NULL, false, &one.witness.book, &wrong), 0);
+                assert_int_equal(answer_of(9, 9, NOW), WITNESS_DAMAGED);
+                assert_int_equal(answer_of(9, 12, NOW), WITNESS_DAMAGED);
+                (void) teardown(state);
+                (void) setup(state);
+        }
+        assert_int_equal(witness_answer_to_level(WITNESS_DAMAGED), LOG_ALERT);
 }
 
 /* The second 0 says nothing to a reader. */
@@ -162,6 +188,7 @@ int main(void) {
                 TEST(test_the_line_is_of_the_witness_and_the_time),
                 TEST(test_a_clock_that_was_put_back_signs_nothing),
                 TEST(test_a_clock_that_tells_no_time_signs_nothing),
+                TEST(test_a_row_that_is_not_its_note_accuses_nobody),
                 TEST(test_nothing_is_told_before_it_is_committed),
                 TEST(test_a_log_may_have_two_keys),
                 TEST(test_no_flipped_bit_is_cosigned),
