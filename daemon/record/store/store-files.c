@@ -27,20 +27,23 @@ static int refuse_place(const char *path, const struct stat *st, const char *wro
                        -ENOMEM : -EPERM;
 }
 
-static int check_place(const char *path, bool is_folder, char **ret_wrong) {
+/* ANY_OWNER: whose it is does not count. */
+static int check_place(const char *path, bool is_folder, bool any_owner, char **ret_wrong) {
         struct stat st;
 
         if ((is_folder ? stat : lstat)(path, &st) < 0)
                 return -errno;
         if (!is_folder && !S_ISREG(st.st_mode))
                 return refuse_place(path, &st, "is no file of its own", ret_wrong);
+        if (any_owner)
+                return 0;
         if (st.st_uid != 0 && st.st_uid != geteuid())
                 return refuse_place(path, &st, "is another user's", ret_wrong);
         return st.st_mode & (S_IWGRP | S_IWOTH) ? refuse_place(path, &st, "may be written by others", ret_wrong) : 0;
 }
 
 /* SQLite opens what stands beside the database as well, and believes it; it would wait for a pipe. */
-static int check_beside(const char *path, char **ret_wrong) {
+static int check_beside(const char *path, bool any_owner, char **ret_wrong) {
         static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
 
         for (size_t i = 0; i < ELEMENTS(suffixes); i++) {
@@ -49,7 +52,7 @@ static int check_beside(const char *path, char **ret_wrong) {
 
                 if (snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) >= (int) sizeof(name))
                         return -ENAMETOOLONG;
-                r = check_place(name, false, ret_wrong);
+                r = check_place(name, false, any_owner, ret_wrong);
                 if (r < 0 && r != -ENOENT)
                         return r;
         }
@@ -63,10 +66,14 @@ int store_check_place(const char *path, char **ret_wrong) {
 
         if (snprintf(folder, sizeof(folder), "%.*s", slash ? (int) MAX(slash - path, 1) : 1, slash ? path : ".") >= (int) sizeof(folder))
                 return -ENAMETOOLONG;
-        r = check_place(folder, true, ret_wrong);
+        r = check_place(folder, true, false, ret_wrong);
         if (r == 0)
-                r = check_beside(path, ret_wrong);
+                r = check_beside(path, false, ret_wrong);
         return r == -ENOENT ? 0 : r; /* SQLite says so, or makes it */
+}
+
+int store_check_files(const char *path, char **ret_wrong) {
+        return check_beside(path, true, ret_wrong);
 }
 
 int store_note_files(Store *store) {

@@ -179,7 +179,7 @@ int record_log_read_origin(const char *path, char **ret, char **ret_wrong) {
         int64_t id = 0, tables = 0;
         int r;
 
-        r = store_check_place(path, ret_wrong);
+        r = store_check_files(path, ret_wrong);
         if (r < 0)
                 return r;
         store = store_new();

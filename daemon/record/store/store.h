@@ -114,6 +114,8 @@ int store_check_pages(Store *store, char **ret_wrong);
  * where; -errno of stat(2).
  */
 int store_check_place(const char *path, char **ret_wrong);
+/* Whether nothing of that is what an opening would wait at, whosever it is: root, who decides for another user, asks before becoming that user. -EPERM */
+int store_check_files(const char *path, char **ret_wrong);
 /* store-files.c: notes what is open. */
 int store_note_files(Store *store);
 /* Behind a commit: whether that still is what is there. */
