@@ -50,13 +50,18 @@ def parse_json(data):
             raise Refused("a member stands twice")
         return dict(pairs)
 
+    def integer(text):
+        if len(text) > 20 or not -2 ** 63 <= int(text) < 2 ** 63:
+            raise Refused("that is no number of 64 bits")
+        return int(text)
+
     def number(text):
         if not math.isfinite(float(text)):
             raise Refused(f"{text} is no number")
         return float(text)
 
     try:
-        return json.loads(data.decode(), object_pairs_hook=members, parse_float=number, parse_constant=number)
+        return json.loads(data.decode(), object_pairs_hook=members, parse_float=number, parse_int=integer, parse_constant=number)
     except Refused:
         raise
     except (ValueError, RecursionError) as wrong:
@@ -236,6 +241,10 @@ class Record:
         self.subject = self.statement["subject"][0]
         self.index = self.predicate["log"]["index"]
         keyring.check_bounds(self)
+
+    def result(self):
+        """What a verdict says; None of a record that is none, whatever it says."""
+        return self.predicate.get("result") if self.kind() in ("health", "health-summary") else None
 
     def kind(self):
         return self.type[len(OURS):].rpartition(":")[0]

@@ -218,6 +218,11 @@ def identity_of(kind, uri):
     return sha256(f"assay-identity/v1\nkind: {kind}\nmanufacturer: Amazon\nproduct: {product}\nserial: {serial}\n".encode()).hex()
 
 
+def promised_at(part):
+    """A count that is promised, and measured at PART."""
+    return lambda predicate: (predicate["steps"]["sparsity"].setdefault("measured", {}).update({"/more": [5, {"at": [part]}]}), predicate.update(coverage={"more": [5, 5]}))
+
+
 CONTRADICTIONS = [
     ("nothing changed", INDEX, "", put(), FAILED),
     ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
@@ -280,6 +285,18 @@ CONTRADICTIONS = [
     ("a slot that is no chip's", 17, "components.1.annotations", put(slot="us0-2/nic1"), REFUSED),
     ("a chip of a later record", 17, "components.1.annotations", put(logIndex=18), REFUSED),
     ("a chip of another record just before", 17, "components.15.annotations", put(recordSha256="0" * 64), REFUSED),
+    ("a start of a run that is called PASSED", 0, "", put(result="PASSED"), CANNOT_TELL),
+    ("a chip of another number than any has", 5, "location", put(path="us0-2/chip16"), REFUSED),
+    ("a chip with a zero before its number", 17, "components.0.annotations", put(slot="us0-2/chip00"), REFUSED),
+    ("a chip with a number of 33 bits", 17, "components.0.annotations", put(slot="us0-2/chip4294967297"), REFUSED),
+    ("regions that follow on one another, and are no range", 1, "steps.0.regions", put(occupied="13,14"), REFUSED),
+    ("regions with a zero before their number", 1, "steps.0.regions", put(occupied="013"), REFUSED),
+    ("a region that comes next, and is none", 1, "steps.0.regions", put(position=96), REFUSED),
+    ("a step that failed with a reason why it was not tested", INDEX, "steps.1", put(reason="budget"), REFUSED),
+    ("a step of version 1 that ended before it began", 5, "steps.0", put(ms=[2, 1]), REFUSED),
+    ("a value that only integers have", 5, "steps.0.measurements.0", lambda one: (one.pop("limits"), one.pop("result"), one.update(value=2 ** 53 + 1)), REFUSED),
+    ("a value of more than 64 bits", 5, "steps.0.measurements.0", lambda one: (one.pop("limits"), one.pop("result"), one.update(value=2 ** 64)), REFUSED),
+    ("a leap second", 5, "run", put(startedOn="2026-11-21T09:13:60.000Z"), HOLDS),
 ]
 
 
@@ -320,6 +337,17 @@ CONTRADICTIONS_V2 = [
     ("a member that nobody knows", 5, "", put(more={"some": "thing"}), HOLDS),
     ("more regions than the memory is cut into", 1, "steps.hbm.regions", put(total=97), REFUSED),
     ("fewer regions than the memory is cut into", 1, "steps.hbm.regions", put(total=95), REFUSED),
+    ("every step left open, and none required", 5, "", lambda predicate: [step.update(result="INCONCLUSIVE", status="ERROR", reason="worker-crashed", required=False)
+                                                                          for step in predicate["steps"].values()], REFUSED),
+    ("a promise that one of its parts keeps", 5, "", promised_at("hbm0"), REFUSED),
+    ("a promise that another chip keeps", 5, "", promised_at("/us0-1/chip3"), REFUSED),
+    ("a promise that it keeps itself", 5, "", promised_at("."), HOLDS),
+    ("more promises than a chip has", 5, "", put(coverage={f"promise-{n}": [0, 0] for n in range(257)}), REFUSED),
+    ("more parts than anything has", 5, "steps.hbm.measured", put(more=[0, {"at": ["hbm0-1022", "hbm0-1022"]}]), REFUSED),
+    ("more values than a record has", 5, "steps.hbm.measured", put(more={"each": [[0, {"at": ["hbm0-1022"]}]] * 9}), REFUSED),
+    ("a part that has no name", 5, "steps.hbm.measured", put(more=[0, {"at": ["/"]}]), REFUSED),
+    ("a part that ends in none", 5, "steps.hbm.measured", put(more=[0, {"at": ["hbm0/"]}]), REFUSED),
+    ("a part by its whole path, like a range", 5, "steps.hbm.measured", put(more=[[0, 1], {"at": ["/us0-1", "/us0-2"]}]), HOLDS),
     ("a value that is no number, called PASSED", 5, "steps.hbm", put(errors=[{"symptom": "not-a-number", "message": "hot"}]), REFUSED),
 ]
 
@@ -438,6 +466,8 @@ def contradictions(bench):
     bench.record("a sound server", HOLDS, bench.record_key.envelope(statement))
     last = statement["predicate"]["components"].pop()
     bench.record("a sound server of which a chip is left out", REFUSED, bench.record_key.envelope(statement))
+    statement["predicate"]["chipCount"] = 15
+    bench.record("a Trn2 that says it had a chip less", REFUSED, bench.record_key.envelope(statement))
     del statement["predicate"]["chipCount"]
     bench.record("a Trn2 of which a chip is left out", REFUSED, bench.record_key.envelope(statement))
     last["annotations"]["result"] = "INCONCLUSIVE"
@@ -512,6 +542,10 @@ def proofs(bench):
 # ---- a log ----
 
 
+def edit(name, change):
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
 def logs(bench):
     lines, text = bench.lines, bench.checkpoint.rpartition(b"\n\n")[0] + b"\n"
     ids = [sha256(b"DSSEv1 %d %s %d " % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(payload)), payload)
@@ -532,19 +566,30 @@ def logs(bench):
                         ("the last one written again", lines[:-1] + [bench.record_key.envelope({**statement_of(lines[-1]), "more": 1})])):
         bench.log(what, REFUSED, wrong)
     start = statement_of(lines[0])
-    for what, expected, dropped in (("an archive", HOLDS, "2"), ("an archive of a chip that failed", REFUSED, "2,4"), ("an archive of its server", REFUSED, "17")):
-        bench.log(what, expected, lines + [bench.record_key.envelope(
+
+    def archive(dropped):
+        return bench.record_key.envelope(
             {"_type": start["_type"], "predicateType": start["predicateType"].replace("run-start", "archive"),
              "subject": [{"name": "records-000000000000.intoto.jsonl", "digest": {"sha256": "1" * 64}}],
              "predicate": {"producer": start["predicate"]["producer"], "log": {"origin": bench.log_name, "index": len(lines)}, "previous": {"sha256": ids[-1].hex()},
-                           "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped}})])
+                           "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped}})
+
+    for what, expected, dropped in (("an archive", HOLDS, "2"), ("an archive of a chip that failed", REFUSED, "2,4"), ("an archive of its server", REFUSED, "17")):
+        bench.log(what, expected, lines + [archive(dropped)])
+    for what, dropped in (("with what is a range", "2,3"), ("with nothing", ""), ("with a record of the next one", "256")):
+        bench.log(f"an archive {what}", REFUSED, lines + [archive(dropped)])
+    for what, index in (("that nobody can have", b"9" * 16), ("that no number is", b"9" * 5000)):
+        mark = MARK.replace(b"%d", b"%b") % (index, b"0" * 64)
+        bench.log(f"a mark of an index {what}", REFUSED, lines + [mark])
+        bench.tiles(f"a mark of an index {what}, in tiles", REFUSED, edit("records.intoto.jsonl", lambda data, mark=mark: data + mark + b"\n"))
+    start["predicate"]["log"]["index"], start["predicate"]["previous"] = 2 ** 53 - 1, {"sha256": "0" * 64}
+    far = bench.record_key.envelope(start)
+    bench.tiles("a record of the last index that there is", REFUSED, edit("records.intoto.jsonl", lambda data: data + far + b"\n"))
+    bench.tiles("no checkpoint", CANNOT_TELL, lambda folder: (folder / "checkpoint").unlink())
     signature = re.search(rb"[^ ]+\n$", bench.checkpoint)[0].strip()
     bench.log("another signature of the checkpoint", REFUSED, lines, bench.checkpoint.replace(signature, b64(flip(base64.b64decode(signature), 99)).encode()))
     smaller = text.replace(b"\n288\n", b"\n287\n")
     bench.log("a checkpoint of another tree, signed by the log", REFUSED, lines, smaller + b"\n" + bench.log_key.note_line(smaller, bench.log_name, 1))
-
-    def edit(name, change):
-        return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
 
     def without(data, first, last):
         return b"".join(line + b"\n" for at, line in enumerate(data.splitlines()) if not first <= at <= last)
@@ -663,6 +708,10 @@ def rotations(bench):
 
     decision = statement_of(lines[0])
     assert decision["predicateType"].endswith(":log-decision:v1")
+    for kind in ("heartbeat", "log-decision"):
+        statement = next(copy.deepcopy(each) for each in map(statement_of, lines) if f":{kind}:" in each["predicateType"])
+        statement["predicate"].update(result="PASSED", steps={"hbm": {"result": "PASSED"}})
+        bench.record(f"a {kind} that is called PASSED", CANNOT_TELL, old.envelope(statement))
     for what, expected, kept in (("a decision to go on with nothing", CANNOT_TELL, {}), ("with what is not here", REFUSED, {"size": 1}), ("with something else", REFUSED, {"sha256": "0" * 64})):
         decision["predicate"]["kept"].update(kept)
         bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", old.envelope(decision) + b"\n" + MARK % (1, b"0" * 64)))

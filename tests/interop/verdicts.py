@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from envelopes import OURS, Refused, decode64, sha256
 
 WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
-CHIP = re.compile("[a-z][a-z0-9-]*/chip[0-9]+")
+CHIP = re.compile("[a-z][a-z0-9-]{0,30}/chip([0-9]|1[0-5])")
+PARTS_MAX, MEASUREMENTS_MAX, PROMISES_MAX = 1024, 8192, 256  # of one entry, and of one record
 # A reason that is of neither is a later one, or of both: device-unreachable.
 REASONS = {"SKIP": ["not-applicable", "occupied", "claimed", "budget", "not-requested", "prerequisite"],
            "ERROR": ["device-timeout", "device-error", "worker-crashed", "worker-timeout", "protocol", "resource", "cancelled", "ambiguous"]}
@@ -28,8 +29,19 @@ def worst(words, start="PASSED"):
     return max([start, *words], key=WORSE.index)
 
 
+def exactly(what, *numbers):
+    """Numbers that all readers know, those with doubles alone as well."""
+    for number in numbers:
+        if type(number) is int and int(float(number)) != number:
+            raise Refused(f"{what}: {number} is no number that all readers know")
+
+
 def plain_chip_v1(predicate):
     """A chip's record as a plain list of steps, whichever version it is of."""
+    path = predicate.get("location", {}).get("path")
+    for step in predicate["steps"]:
+        for measurement in step.get("measurements", []):
+            measurement["place"] = measurement.get("component", {"location": path}).get("location")
     lists = {"PASSED": predicate["passedTests"], "WARNED": predicate["warnedTests"], "FAILED": predicate["failedTests"],
              "INCONCLUSIVE": [test["name"] for test in predicate.get("untestedTests", [])]}
     return {"steps": predicate["steps"], "promises": predicate.get("coverage", []), "lists": lists, "untested": predicate.get("untestedTests", [])}
@@ -38,57 +50,65 @@ def plain_chip_v1(predicate):
 RELATIONS = {"==": "EQUAL", "<=": "LESS_THAN_OR_EQUAL", ">=": "GREATER_THAN_OR_EQUAL"}
 
 
-def places(names):
-    """The parts that a list names: "hbm0-3" is four of them."""
+def places(names, path):
+    """The parts that a list names: "hbm0-3" is four of them below the chip at PATH, "." that chip, "/us0-1" a part by its whole path."""
+    found = []
     for name in names:
-        ends = re.fullmatch("(.*[^0-9-])([0-9]+)-([0-9]+)", name)
-        if ends and not 0 < int(ends[3]) - int(ends[2]) < 1024:
+        ends = re.fullmatch("(.*[^0-9])([0-9]{1,6})-([0-9]{1,6})", name)
+        if name[-1:] in ("", "/"):
+            raise Refused(f"{name} is no part")
+        if ends and not 0 < int(ends[3]) - int(ends[2]) < PARTS_MAX:
             raise Refused(f"{name} is no range of parts")
-        yield from [f"{ends[1]}{i}" for i in range(int(ends[2]), int(ends[3]) + 1)] if ends else [name]
+        each = [f"{ends[1]}{i}" for i in range(int(ends[2]), int(ends[3]) + 1)] if ends and name[0] != "/" else [name]
+        found += [path if part == "." else part[1:] if part[0] == "/" else f"{path}/{part}" for part in each]
+        if len(found) > PARTS_MAX:
+            raise Refused("more parts than anything has")
+    return found
 
 
-def values_of(entry):
-    """Of a number or a list that stands for measurements: each with its place below the chip, or "."; their unit, or None; what each is held against; and what
-    was promised."""
+def values_of(entry, path):
+    """Of a number or a list that stands for measurements of the chip at PATH: each with its place; their unit, or None; what each is held against; and what was
+    promised."""
     if not isinstance(entry, list):
-        return [(".", entry)], None, [], None
+        return [(path, entry)], None, [], None
     first, rest, unit = entry[0], entry[1:], None
     if rest and isinstance(rest[0], str) and rest[0] not in RELATIONS and rest[0] != "of":
         unit, rest = rest[0], rest[1:]
     limits = [{"type": RELATIONS[rest[0]], "value": rest[1]}] if rest and isinstance(rest[0], str) and rest[0] in RELATIONS else []
     rest = rest[2:] if limits else rest
     promised, rest = (rest[1], rest[2:]) if rest and rest[0] == "of" else (None, rest)
-    where = list(places(rest[0].get("at", ["."]) if rest else ["."]))
+    where = places(rest[0].get("at", ["."]) if rest else ["."], path)
     values = first if isinstance(first, list) else [first] * len(where)
-    if len(rest) > 1 or len(values) != len(where) or promised is not None and where != ["."]:
+    if len(rest) > 1 or len(values) != len(where) or promised is not None and where != [path]:
         raise Refused(f"{entry} says not as much as it must, or more")
     return list(zip(where, values)), unit, limits, promised
 
 
 def plain_chip_v2(predicate):
     """The same of version 2, in which steps stand under their names and measurements under theirs, without what follows from them."""
-    steps, promised, reached = [], {}, {}
+    steps, promised, reached, count, path = [], {}, {}, 0, predicate.get("location", {}).get("path")
     for name, told in predicate["steps"].items():
         step = {**told, "id": name, "name": name, "status": told.get("status", "COMPLETE"), "required": told.get("required", True), "measurements": []}
         for key, entries in [*told.get("counted", {}).items(), *told.get("measured", {}).items()]:
             whole = key[1:] if key[0] == "/" else told.get("check", name).replace("-", "_") + "_" + key
             for entry in entries["each"] if isinstance(entries, dict) else [entries]:
-                values, unit, limits, of = values_of(entry)
-                step["measurements"] += [{"name": whole, "value": value, "unit": unit, "limits": limits} for _, value in values]
+                values, unit, limits, of = values_of(entry, path)
+                step["measurements"] += [{"name": whole, "value": value, "unit": unit, "limits": limits, "place": place} for place, value in values]
+                count += len(values)
+                if count > MEASUREMENTS_MAX:
+                    raise Refused("more measurements than a record has")
                 if of is not None and promised.setdefault(whole, of) != of:
                     raise Refused(f"{whole} is promised twice")
                 if of is not None and step["status"] == "COMPLETE":
                     reached[whole] = max(reached.get(whole, 0), values[0][1])
-        run = predicate["run"]
-        lasted = (time_of(run["finishedOn"]) - time_of(run["startedOn"])).total_seconds() * 1000
-        if "ms" in told and not told["ms"][0] <= told["ms"][1] <= (lasted if lasted >= 0 else 2 ** 32 - 1):
-            raise Refused(f"{name} began or ended when it cannot have")
         steps.append(step)
     told = predicate.get("coverage", {})
     if any(promised.get(name, pair[1]) != pair[1] for name, pair in told.items()):
         raise Refused("one promise is told twice")
     promises = {name: {"name": name, "reached": reached.get(name, 0), "promised": of} for name, of in promised.items()}
     promises |= {name: {"name": name, "reached": pair[0], "promised": pair[1]} for name, pair in told.items()}
+    if len(promises) > PROMISES_MAX:
+        raise Refused("more promises than a chip has")
     untested = [{"name": step["name"], "reason": step["reason"], "coverage": step.get("open", [])} for step in steps if step["status"] != "COMPLETE"]
     lists = {word: [step["name"] for step in steps if step["result"] == word] for word in WORSE}
     return {"steps": steps, "promises": list(promises.values()), "lists": lists, "untested": untested}
@@ -115,6 +135,7 @@ def judge_values(step, table=None):
             raise Refused(f"{diagnosis['verdict']} was met more often than it was looked for")
     for measurement in step.get("measurements", []):
         name, limits, said = measurement["name"], measurement.get("limits", []), measurement.get("result")
+        exactly(name, measurement["value"], *(limit["value"] for limit in limits))
         result = "PASSED" if all(within(limit, measurement["value"]) for limit in limits) else "FAILED"
         if said is not None and not limits:
             raise Refused(f"{step['name']}: {name} is called {said} without a limit")
@@ -138,33 +159,36 @@ def judge_step(step, is_second, table):
         raise Refused(f"{step['name']} is {step['status']} and called {step['result']}")
     if WORSE.index(step["result"]) < WORSE.index(least) or is_open and least == "FAILED":
         raise Refused(f"{step['name']} is called {step['result']}, and is {least} by what it measured and found")
+    if is_open != ("reason" in step):
+        raise Refused(f"{step['name']} was tested and has a reason why not, or the other way round")
     other = {"SKIP": "ERROR", "ERROR": "SKIP"}.get(step["status"])
     if is_open and step["reason"] in REASONS[other]:
         raise Refused(f"{step['name']}: {step['reason']} is no reason for {step['status']}")
 
 
-def regions_of(text, total):
-    """A set, "0-12,40": from low to high, each of them once."""
+def set_of(text, total):
+    """A set of numbers below TOTAL, "0-12,40": from low to high, what follows on one another in one range, and so in one way alone."""
     numbers = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        first, last = int(first), int(last or first)
-        if not (numbers[-1] if numbers else -1) < first <= last < total:
-            raise Refused(f"{text} is no set of {total} regions")
+    for part in text.split(",") if text else []:
+        ends = re.fullmatch("(0|[1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (0, -1)
+        if not (numbers[-1] + 1 if numbers else -1) < first <= last < total or ends[2] and first == last:
+            raise Refused(f"{text} is no set of {total}")
         numbers += range(first, last + 1)
     return set(numbers)
 
 
 def check_regions(regions, is_second):
     """Of a memory that is tested region by region: whether one failed."""
-    parts = re.fullmatch("sid ([0-9]+) row ([0-9]+)/([0-9]+)", regions["partition"])
+    parts = re.fullmatch("sid ([1-9][0-9]{0,2}) row ([1-9][0-9]{0,7})/([1-9][0-9]{0,2})", regions["partition"])
     if not parts:
         raise Refused(f"{regions['partition']} is no memory")
-    if is_second and regions["total"] != int(parts[1]) * int(parts[3]):
-        raise Refused(f"{regions['total']} is not the number of regions of {regions['partition']}")
-    sets = {name: regions_of(regions[name], regions["total"]) for name in
+    total = int(parts[1]) * int(parts[3])
+    if total > 256 or int(parts[3]) > int(parts[2]) or regions["position"] >= total or is_second and regions["total"] != total:
+        raise Refused(f"{regions['total']} is not the number of regions of {regions['partition']}, or {regions['position']} is none of them")
+    sets = {name: set_of(regions[name], total) for name in
             ("occupied", "unproven", "altered", "suspicious", "joined", "together", "failed") if name in regions}
-    tested = [region for one in regions["tested"] for region in regions_of(one["regions"], regions["total"])]
+    tested = [region for one in regions["tested"] for region in set_of(one["regions"], total)]
     if len(set(tested)) < len(tested) or sets["failed"] - set(tested):
         raise Refused("a region was tested twice, or failed untested")
     return bool(sets["failed"])
@@ -174,7 +198,11 @@ def judge_chip(record, plain, table):
     steps, path = plain["steps"], record.predicate.get("location", {}).get("path")
     if path is not None and not CHIP.fullmatch(path):
         raise Refused(f"{path} is no chip of a server")
+    run = record.predicate["run"]
+    lasted = (time_of(run["finishedOn"]) - time_of(run["startedOn"])).total_seconds() * 1000
     for step in steps:
+        if "ms" in step and not step["ms"][0] <= step["ms"][1] <= (lasted if lasted >= 0 else 2 ** 32 - 1):
+            raise Refused(f"{step['name']} began or ended when it cannot have")
         judge_step(step, record.type.endswith(":v2"), table)
     for what, names in (("id", [step["id"] for step in steps]), ("name", [step["name"] for step in steps]),
                         ("promise", [promise["name"] for promise in plain["promises"]])):
@@ -184,11 +212,12 @@ def judge_chip(record, plain, table):
         if sorted(names) != sorted(step["name"] for step in steps if step["result"] == word):
             raise Refused(f"the list of {word} tests is not that of the steps")
     result = worst([step["result"] for step in steps if step["required"] or step["result"] != "INCONCLUSIVE"],
-                   "PASSED" if steps else "INCONCLUSIVE")
+                   "PASSED" if any(step["result"] != "INCONCLUSIVE" for step in steps) else "INCONCLUSIVE")
     broken = set()
     for promise in plain["promises"]:
-        counted = [measurement["value"] for step in steps if step["status"] == "COMPLETE"
-                   for measurement in step.get("measurements", []) if measurement["name"] == promise["name"]]
+        exactly(promise["name"], promise["reached"], promise["promised"])
+        counted = [measurement["value"] for step in steps if step["status"] == "COMPLETE" for measurement in step.get("measurements", [])
+                   if measurement["name"] == promise["name"] and measurement["place"] == path]
         if promise["reached"] > max([0, *counted]):
             raise Refused(f"{promise['name']} is said to have reached {promise['reached']}, and no step counted that")
         if promise["reached"] < promise["promised"]:
@@ -204,14 +233,13 @@ def judge_chip(record, plain, table):
 
 
 def judge_server(record, plain, _):
-    chips, count, said = plain["chips"], plain["chip_count"], record.predicate["result"]
-    if not count and record.subject.get("uri", "").startswith("urn:dev:ops:32473-Trn2-"):
-        count = 16
+    chips, stated, said = plain["chips"], plain["chip_count"] or 0, record.predicate["result"]
+    count = max(stated, {"Trn2": 16}.get((record.subject.get("uri", "").split("-") + ["", ""])[1], 0))
     for what in ("slot", "index", "id"):
         if len({chip[what] for chip in chips}) < len(chips):
             raise Refused(f"one {what} stands twice among the chips")
-    if count and len(chips) > count:
-        raise Refused(f"it tells of {len(chips)} chips and says that the server has {count}")
+    if stated and len(chips) > stated:
+        raise Refused(f"it tells of {len(chips)} chips and says that the server has {stated}")
     for chip in chips:
         server = record.predicate.get("location", {}).get("path", chip["slot"].split("/")[0])
         if not CHIP.fullmatch(chip["slot"]) or chip["slot"].split("/")[0] != server or chip["index"] >= record.index:
@@ -225,7 +253,10 @@ def judge_server(record, plain, _):
 
 
 def time_of(text):
-    return datetime.fromisoformat(re.sub(r"(\.[0-9]{1,6})[0-9]*", r"\1", text))
+    """A leap second is the next minute's first."""
+    leap = re.search(":6([01])[.Z]", text)
+    text = re.sub(r"(\.[0-9]{1,6})[0-9]*", r"\1", text)
+    return datetime.fromisoformat(text.replace(":6" + leap[1], ":59") if leap else text) + timedelta(seconds=1 + int(leap[1]) if leap else 0)
 
 
 def judge(record, table=None):
@@ -248,18 +279,13 @@ def judge(record, table=None):
 
 def archived(record):
     """Which records may be missing since this one: an archive has them."""
-    first, end, last = record.predicate["range"]["first"], record.predicate["range"]["end"], -1
+    first, end = record.predicate["range"]["first"], record.predicate["range"]["end"]
     if first % 256 or end - first != 256 or end > record.index:
         raise Refused("it archives other records than those of a bundle before it")
-    dropped = set()
-    for part in record.predicate["dropped"].split(","):
-        numbers = re.fullmatch("(0|[1-9][0-9]*)(?:-([1-9][0-9]*))?", part)
-        low, high = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (0, -1)
-        if not last < low <= high < 256 or (numbers[2] and low == high):
-            raise Refused("what it drops is no set of records")
-        dropped.update(range(first + low, first + high + 1))
-        last = high
-    return dropped
+    dropped = set_of(record.predicate["dropped"], 256)
+    if not dropped:
+        raise Refused("it drops nothing")
+    return {first + each for each in dropped}
 
 
 def check_subject(record):

@@ -58,8 +58,8 @@ class Log:
         self.records, self.ids, self.leaves = {}, {}, {}
         self.told = {"refused": [], "unknown": [], "note": []}
         self.size = 0
-        self.n_archived = 0
-        self.gone, self.never = set(), set()  # records of which there is no more than a hash, and those that may not be
+        self.present = set()  # indices at which a line stands that is no mark; the other ones below the size are gone
+        self.archived, self.never = set(), set()  # gone with leave, and those that may not be
 
     def tell(self, weight, where, text):
         self.told[weight].append((where, text))
@@ -81,54 +81,51 @@ class Log:
         if note:
             self.tell("note", where, note)
 
-    def read(self, lines, has_tiles):
-        """Where lines are missing, tiles may still have their hashes; without tiles that is a gap."""
+    def read(self, lines, end):
+        """Where lines are missing, tiles may still have their hashes, as far as the END of what the log has signed (0: no tiles); beyond that is a gap."""
         for line in lines:
             here, mark = self.size, self.pruned(line)
             record = mark or self.attempt(here, Record, line, self.keyring, self.schemas)
-            if record is None:
-                self.size += 1
-                continue
-            index = mark["index"] if mark else record.index
+            index = mark["index"] if mark else record.index if record else here
             if index < here:
                 self.tell("refused", here, f"record {index} stands in its place")
+            if record is None or index < here:
+                self.present.add(here)
                 self.size += 1
                 continue
-            if index > here and not has_tiles:
+            if index > max(here, end):
                 self.tell("refused", here, f"records {here} to {index - 1} are missing")
-            self.missing(here, index + (mark is not None) if has_tiles or mark else here)
             self.size = index + 1
             if mark:
                 self.ids[index] = bytes.fromhex(mark["sha256"])
                 continue
+            self.present.add(index)
             self.records[index], self.ids[index], self.leaves[index] = record, record.id, record.leaf
             self.attempt_and_note(index, judge, record, self.table)
 
     @staticmethod
     def pruned(line):
         """The mark that stands in the place of a record of which the log has no more than its ID."""
-        mark = re.fullmatch(rb'{"pruned":{"index":(0|[1-9][0-9]*),"sha256":"([0-9a-f]{64})"(?:,"archive":"[^"]*")?}}', line)
+        mark = re.fullmatch(rb'{"pruned":{"index":(0|[1-9][0-9]{0,15}),"sha256":"([0-9a-f]{64})"(?:,"archive":"[^"]*")?}}', line)
         return mark and {"index": int(mark[1]), "sha256": mark[2].decode()}
 
-    def missing(self, first, end):
-        """Records of which there is a hash and no more."""
-        self.gone.update(range(first, end))
+    def n_gone(self):
+        return self.size - len(self.present)
 
     def check_archives(self):
         """What is gone and no record of this log calls archived is withheld, and so is what a roll-up calls FAILED."""
-        failed = {index for index, record in self.records.items() if record.predicate.get("result") == "FAILED"}
+        failed = {index for index, record in self.records.items() if record.result() == "FAILED"}
         for index, record in sorted(self.records.items()):
             if record.kind() == "archive":
                 dropped = self.attempt(index, archived, record) or set()
                 if dropped & failed:
                     self.tell("refused", index, "it drops a record that FAILED")
-                dropped &= self.gone - self.never
-                self.n_archived += len(dropped)
-                self.gone -= dropped
-        for index in sorted(self.gone):
-            if index - 1 not in self.gone:
-                end = next(end for end in range(index, self.size + 1) if end not in self.gone)
+                self.archived |= dropped - self.never - self.present
+        index = 0
+        for end in sorted(self.present | self.archived | {self.size}):
+            if index < end:
                 self.tell("unknown", index, f"withheld: of {end - index} records there is no more than a hash")
+            index = end + 1
 
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
@@ -191,7 +188,7 @@ class Log:
         """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""
         predicate, start = record.predicate, starts.get(record.predicate["run"]["id"])
         if start is None:
-            return "its run never began" if not self.gone and not self.n_archived else None
+            return "its run never began" if not self.n_gone() else None
         began = start.predicate
         if predicate.get("location", {}).get("path", "").split("/")[0] != began.get("location", {}).get("path"):
             raise Refused("its run began at another server")
@@ -213,7 +210,7 @@ class Log:
                 if chip["result"] == "FAILED":
                     self.never.add(chip["index"])
                 continue
-            if (record.id.hex(), record.predicate.get("result"), record.subject["digest"], record.predicate["run"]["id"],
+            if (record.id.hex(), record.result(), record.subject["digest"], record.predicate["run"]["id"],
                     record.predicate.get("location", {}).get("path")) != (chip["id"], chip["result"], chip["subject"], run, chip["slot"]):
                 raise Refused(f"it tells of {chip['slot']} otherwise than that chip's record")
         named = {chip["index"] for chip in chips}
@@ -228,9 +225,10 @@ class Log:
         """That the records, or what is left of them, make the tree that the log has signed."""
         if checkpoint.size > self.size:
             raise Refused(f"{what} is of {checkpoint.size} records, and there are {self.size}: the end is missing")
-        leaves = [self.leaves.get(index) for index in range(checkpoint.size)]
-        if None in leaves:
-            raise Unknown(f"{what} cannot be worked out: {leaves.count(None)} leaves are not known")
+        unknown = checkpoint.size - sum(index < checkpoint.size for index in self.leaves)
+        if unknown:
+            raise Unknown(f"{what} cannot be worked out: {unknown} leaves are not known")
+        leaves = [self.leaves[index] for index in range(checkpoint.size)]
         if root_of(leaves) != checkpoint.root:
             raise Refused(f"{what} has another root than the records make")
         origins = {record.predicate["log"]["origin"] for record in self.records.values()}
@@ -242,7 +240,7 @@ class Log:
     def summary(self):
         kinds = [record.kind() for record in self.records.values()]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
-        return f"{self.size} records: {len(kinds)} verified ({counts or 'none'}), {self.n_archived} archived, {len(self.gone)} withheld"
+        return f"{self.size} records: {len(kinds)} verified ({counts or 'none'}), {len(self.archived)} archived, {self.n_gone() - len(self.archived)} withheld"
 
 
 # ---- tiles ----
@@ -271,12 +269,12 @@ def check_tiles(log, folder, checkpoint):
     below, level, leaves = [], 0, []
     while level == 0 or len(below) >= 256:
         made = [root_of(below[at:at + 256]) for at in range(0, len(below) - 255, 256)]
-        tiles = list(read_tiles(folder, level, len(made) if level else checkpoint.size))
-        gone = [number for number, width, data in tiles if data is None or len(data) % 32 or len(data) < width * 32]
-        if gone:
-            log.tell("note", "-", f"{tile_path(level, gone[0], 256)} or a part of it is missing: tiles are compared as far as here")
-            return
-        below = [data[at:at + 32] for _, width, data in tiles for at in range(0, width * 32, 32)]
+        below = []
+        for number, width, data in read_tiles(folder, level, len(made) if level else checkpoint.size):
+            if data is None or len(data) % 32 or len(data) < width * 32:
+                log.tell("note", "-", f"{tile_path(level, number, 256)} or a part of it is missing: tiles are compared as far as here")
+                return
+            below += [data[at:at + 32] for at in range(0, width * 32, 32)]
         if level and below != made:
             raise Refused(f"the tiles of level {level} are not made of those below")
         leaves, level = leaves or below, level + 1
@@ -305,16 +303,15 @@ def load_schemas(folder):
 
 
 def check_log(log, lines, folder, options):
-    log.read(lines, folder is not None)
-    log.check_chain()
     note = options.checkpoint or (folder / "checkpoint" if folder else None)
     checkpoint = log.attempt("-", Checkpoint, note.read_bytes(), log.keyring) if note else None
+    log.read(lines, checkpoint.size if folder and checkpoint else 0)
+    log.check_chain()
     if checkpoint is None:
         if not note:
             log.tell("unknown", "-", "without a checkpoint nobody can tell whether the end is missing")
     else:
         if folder and checkpoint.size > log.size:
-            log.missing(log.size, checkpoint.size)
             log.size = checkpoint.size
         if folder:
             log.attempt("-", check_tiles, log, folder, checkpoint)
@@ -347,11 +344,20 @@ def check_record(log, line, options):
         log.tell("unknown", record.index, "the keyring names logs, and there is no proof")
     if log.told["refused"] or log.told["unknown"]:
         return 3 if log.told["refused"] else 2
-    print(f"record {record.id.hex()}, index {record.index}, {record.kind()}: {record.predicate.get('result', 'no verdict')}")
-    return {"PASSED": 0, "WARNED": 0, "FAILED": 1}.get(record.predicate.get("result"), 2)
+    print(f"record {record.id.hex()}, index {record.index}, {record.kind()}: {record.result() or 'no verdict'}")
+    return {"PASSED": 0, "WARNED": 0, "FAILED": 1}.get(record.result(), 2)
 
 
 def main(arguments):
+    """Whatever happens here, it is not told by 1, which means FAILED."""
+    try:
+        return run(arguments)
+    except Exception as wrong:
+        print(f"unknown  -  {type(wrong).__name__}: {wrong}")
+        return 2
+
+
+def run(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("keyring", "proof", "checkpoint", "earlier", "checks", "schemas"):
         parser.add_argument("--" + name, type=pathlib.Path, required=name == "keyring", metavar="FILE")
