@@ -35,8 +35,8 @@ typedef struct RecordDecision {
 } RecordDecision;
 
 /*
- * Opens the log as record_log_open(), where that refuses since its key has signed a history that is not there (any more): all checkpoints of it are gone, or one
- * that it has signed elsewhere is of more records, of others, or damaged. Signs that somebody decided to go on with what is there, and a checkpoint of that, and closes
+ * Opens the log as record_log_open(), where that refuses since its key has signed a history that is not there (any more): all checkpoints of it are gone, one
+ * that it has signed elsewhere is of more records, of others, or damaged, or envelopes are gone that are in no archive. Signs that somebody decided to go on with what is there, and a checkpoint of that where it has a log key, and closes
  * it. *RET (malloc'd) says what was accepted. -EALREADY: there is nothing to decide. Nothing is signed where the anchor, or
  * the checkpoint that is remembered elsewhere, cannot be written: -ENOSPC, -EROFS …, and *RET names the file. Else as record_log_open(): no decision makes a damaged record a sound one.
  */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "checks/whole-file.h"
-#include "daemon/record/log/archives.h"
+#include "daemon/record/log/holes.h"
 #include "tests/record/archiving.h"
 #include "tests/record/power.h"
 #include "tests/record/small-disk.h"

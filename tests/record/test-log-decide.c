@@ -430,6 +430,138 @@ static void test_what_cannot_be_decided(void **state) {
         assert_refused("its key has signed");
 }
 
+/* ---- envelopes that are gone ---- */
+
+static void beat(unsigned n) {
+        RecordLog *log = open_log();
+
+        for (unsigned i = 0; i < n; i++) {
+                assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 1), 0);
+                (void) place_take(log);
+        }
+        published_wait(log, record_log_size(log));
+        (void) record_log_free(log);
+}
+
+/* SHA-256 over what it was before and the line of each, which SQL writes here. */
+static void digest_of(const char *which, char hex[static DIGEST_HEX]) {
+        _cleanup_free_ char *sql = NULL;
+        uint8_t digest[DIGEST_BYTES] = {};
+        sqlite3_stmt *statement;
+        sqlite3 *db;
+
+        assert_true(asprintf(&sql, "SELECT idx || ' ' || lower(hex(id)) || ' ' || type || ' ' || subject || ' ' || result || ' ' || plan || ' ' || run || ' ' || finished || char(10)"
+                                   " FROM entry JOIN record USING (idx) WHERE idx IN (%s) ORDER BY idx", which) > 0);
+        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+        while (sqlite3_step(statement) == SQLITE_ROW) {
+                char text[1024];
+                int n;
+
+                memcpy(text, digest, sizeof(digest));
+                n = snprintf(text + sizeof(digest), sizeof(text) - sizeof(digest), "%s", (const char *) sqlite3_column_text(statement, 0));
+                assert_int_equal(digest_sha256(text, sizeof(digest) + (size_t) n, digest), 0);
+        }
+        (void) digest_to_hex(digest, hex);
+        (void) sqlite3_finalize(statement);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Records 1 and 3, which nothing refers to, as SQL finds them; the decision is record 6. */
+static void assert_told(void) {
+        _cleanup_free_ char *text = NULL, *wrong = NULL;
+        char reason[128], hex[DIGEST_HEX];
+        const json_t *said;
+        RecordLog *log;
+        int r;
+
+        r = decide(NOTE, &text);
+        if (r < 0)
+                fail_msg("%d: %s", r, text ?: "");
+        log = open_log();
+        (void) snprintf(reason, sizeof(reason), ": went on from 6 records, records-pruned, as uid 1007 decided: " NOTE);
+        said = json_object_get(payload_of(log, 6, reason), "pruned");
+        assert_int_equal(json_integer_value(json_object_get(said, "records")), 2);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "range"), "first")), 1);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "range"), "end")), 4);
+        digest_of("1, 3", hex);
+        assert_string_equal(json_string_value(json_object_get(said, "sha256")), hex);
+        r = record_log_check(log, &wrong);
+        if (r < 0)
+                fail_msg("%d: %s", r, wrong ?: "");
+        (void) record_log_free(log);
+        beat(2);
+        assert_int_equal(decide(NOTE, &text), -EALREADY);
+}
+
+/* Neither the opening nor, where the log is open, the scrub takes it for what was decided; and no further decision does. */
+static void assert_no_other(const char *sql) {
+        _cleanup_free_ char *copy = NULL;
+        _cleanup_free_ char *error = NULL, *text = NULL, *wrong = NULL;
+        RecordLog *log;
+        size_t n;
+
+        assert_int_equal(whole_file_read(AT_FDCWD, published.place.log, 1 << 24, &copy, &n), 0);
+        execute(sql);
+        assert_int_equal(published_open(&published, &log, &error), -EBADMSG);
+        if (!error || !strstr(error, "these are not the ones") || strstr(error, "--continue-log"))
+                fail_msg("after %s it says: %s", sql, error ?: "");
+        assert_int_equal(decide(NOTE, &text), -EBADMSG);
+        put(published.place.log, copy, n);
+        log = open_log();
+        execute(sql);
+        assert_int_equal(record_log_check(log, &wrong), -EBADMSG);
+        assert_non_null(strstr(wrong, "has no envelope"));
+        (void) record_log_free(log);
+        put(published.place.log, copy, n);
+}
+
+#define GONE(keyid) "UPDATE record SET payload = NULL, signature = NULL, keyid = " keyid " WHERE idx IN (1, 3);"
+
+/* What earlier assayds have pruned, and what somebody has taken away, looks alike: the mark is nobody's signature, nor is the version of the tables. */
+static void test_envelopes_that_are_gone_stop_the_log(void **state) {
+        static const char *const gone[] = {
+                GONE("''"),
+                GONE("NULL"),
+                GONE("NULL") "DROP INDEX archive; DROP INDEX decision; DROP INDEX hole; PRAGMA user_version = 10",
+                GONE("NULL") "PRAGMA user_version = 10",
+                GONE("''") "DROP INDEX decision; DROP INDEX hole; PRAGMA user_version = 11; CREATE INDEX hole ON record (idx) WHERE"
+                           " envelope IS NULL AND (payload IS NULL OR signature IS NULL OR keyid IS NULL) AND keyid IS NOT ''",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(gone); i++) {
+                beat(6);
+                execute(gone[i]);
+                assert_refused("record 1 has no envelope");
+                assert_refused("So it is with 2, up to record 3");
+                assert_told();
+                assert_no_other("UPDATE record SET payload = NULL, signature = NULL, keyid = '' WHERE idx = 2");
+                assert_no_other("UPDATE entry SET finished = finished - 1 WHERE idx = 3");
+                teardown(NULL);
+                setup(NULL);
+        }
+}
+
+/* Whatever else is decided names them as well; and where half of one is left it is damaged. */
+static void test_a_decision_names_all_that_is_gone(void **state) {
+        _cleanup_free_ char *text = NULL;
+        RecordLog *log;
+        json_t *said;
+
+        beat(6);
+        execute(GONE("NULL") "UPDATE record SET signature = NULL WHERE idx = 2");
+        assert_int_equal(decide(NOTE, &text), -EBADMSG);
+        assert_non_null(strstr(text, "record 2 has no envelope"));
+        execute("UPDATE record SET payload = NULL, keyid = NULL WHERE idx = 2; DELETE FROM checkpoint");
+        assert_int_equal(unlink(published.anchor), 0);
+        assert_refused("6 records and no checkpoint");
+        assert_int_equal(decide(NOTE, &text), 0);
+        log = open_log();
+        said = payload_of(log, 6, "checkpoints-lost");
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "pruned"), "records")), 3);
+        (void) record_log_free(log);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_checkpoints_that_are_gone_stop_the_log, setup, teardown),
@@ -445,6 +577,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_nothing_is_published_before_the_decision, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_proven_alarm_stops_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_cannot_be_decided, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_envelopes_that_are_gone_stop_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_decision_names_all_that_is_gone, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,7 +382,7 @@ static void test_tables_of_an_older_assayd_are_derived_anew(void **state) {
                 copy_file(copy, place.log);
                 execute("CREATE TABLE held_newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL, PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
                         "CREATE TABLE held_unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;"
-                        "CREATE INDEX record_idx ON record (idx); DROP INDEX archive; DROP INDEX hole; PRAGMA user_version = 9");
+                        "CREATE INDEX record_idx ON record (idx); DROP INDEX archive; DROP INDEX decision; DROP INDEX hole; PRAGMA user_version = 9");
                 execute(edits[i]);
                 assert_int_equal(place_open(&place, &log, &remark), 0);
                 assert_non_null(strstr(remark, "older assayd"));

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Archives: how a file becomes one, whose lines are durable before a record says so; and whether what the log has no more is in one that a record
- * tells of.
- */
+/* How a file becomes an archive, whose lines are durable before a record says so. */
 
-#include "daemon/record/log/archives.h"
+#include "daemon/record/log/log-archive.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,8 +14,6 @@
 
 #define FILE_MAX     (RECORD_ARCHIVE_RECORDS * ((size_t) RECORD_ENVELOPE_MAX + 1))
 #define LINES_AT_ONCE 16 /* others read the log in between */
-
-/* ---- making one ---- */
 
 static int write_lines(RecordLog *log, uint64_t first, int fd) {
         int r = 0;
@@ -125,79 +119,4 @@ int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t befor
                 *ret_n += region_set_count(&archive.dropped);
         (void) draft_group_free(group);
         return r;
-}
-
-/* ---- what is not here any more ---- */
-
-static int compare(const void *a, const void *b) {
-        const Archive *x = a, *y = b;
-
-        return (x->first > y->first) - (x->first < y->first);
-}
-
-static int lacks(uint64_t index, char **ret_wrong) {
-        return asprintf(ret_wrong, "record %" PRIu64 " has no envelope, and no record says which archive has it: put the newest backup back", index) < 0 ?
-                               -ENOMEM : -EBADMSG;
-}
-
-static int add_archive(RecordLog *log, Store *store, uint64_t index, Archives *archives, char **ret_wrong) {
-        _cleanup_(log_record_done) LogRecord record = {};
-        Archive *items;
-        int r;
-
-        r = log_check_record(log, store, index, &record, ret_wrong);
-        if (r < 0)
-                return r == -ENODATA ? lacks(index, ret_wrong) : r;
-        items = reallocarray(archives->items, archives->n + 1, sizeof(*items));
-        if (!items)
-                return -ENOMEM;
-        archives->items = items;
-        if (strcmp(record.verified.entry.type, RECORD_TYPE_ARCHIVE) == 0 && !record.verified.is_older &&
-            archive_parse(json_object_get(record.statement, "predicate"), &items[archives->n]) == 0)
-                archives->n++;
-        return 0;
-}
-
-int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong) {
-        Archives archives = {};
-        uint64_t index = 0;
-        int r;
-
-        while ((r = store_index(store, STORE_ARCHIVE, SQL(sql_number(index)), &index)) == 0) {
-                r = add_archive(log, store, index++, &archives, ret_wrong);
-                if (r < 0)
-                        break;
-        }
-        if (r < 0 && r != -ENOENT) {
-                archives_done(&archives);
-                return r;
-        }
-        if (archives.n > 0)
-                qsort(archives.items, archives.n, sizeof(Archive), compare);
-        *ret = archives;
-        return 0;
-}
-
-void archives_done(Archives *archives) {
-        free(archives->items);
-        *archives = (Archives) {};
-}
-
-bool archives_have(const Archives *archives, uint64_t index) {
-        const Archive wanted = { .first = index - index % RECORD_ARCHIVE_RECORDS };
-        const Archive *found = archives->n == 0 ? NULL : bsearch(&wanted, archives->items, archives->n, sizeof(Archive), compare);
-
-        return found && region_set_has(&found->dropped, (unsigned) (index - found->first));
-}
-
-int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
-        _cleanup_(archives_done) Archives archives = {};
-        uint64_t hole = 0;
-        int r;
-
-        r = archives_read(log, store, &archives, ret_wrong);
-        for (; r == 0 && (r = store_next_hole(store, hole, &hole)) == 0; hole++)
-                if (!archives_have(&archives, hole))
-                        return lacks(hole, ret_wrong);
-        return r == -ENOENT ? 0 : r;
 }

@@ -67,7 +67,7 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
                 r = queue_put(log, group, 1);
         if (r == 0)
                 r = await_outcome(log);
-        return r < 0 ? r : await_checkpoint(log, ret);
+        return r < 0 || !log->publisher.key ? r : await_checkpoint(log, ret);
 }
 
 /* Whether the decision at INDEX leaves CHECKPOINT. One that today's rules refuse leaves nothing. */

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "daemon/record/log/archives.h"
+#include "daemon/record/log/log-archive.h"
 #include "daemon/record/log/log.h"
 
 /* After a commit in doubt what is really there is looked up before anything else is written. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/log/log.h"
-#include "daemon/record/log/archives.h"
+#include "daemon/record/log/holes.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -27,6 +27,7 @@ struct RecordLog {
         size_t queue_max;
         int lock_fd, event_fd;
         Store *reader; /* asked by any thread */
+        Holes holes;   /* that somebody answers for */
         pthread_t writer;
         bool is_running;
 

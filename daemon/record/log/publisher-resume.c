@@ -86,11 +86,9 @@ __attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, con
 
         if (publisher->doubt.cause && (publisher->doubt.cause != damaged || cause == damaged))
                 return 0;
-        publisher->doubt = (LogDoubt) { .cause = cause };
-        if (checkpoint) {
-                publisher->doubt.size = checkpoint->size;
-                publisher->doubt.root = checkpoint->root;
-        }
+        publisher->doubt.cause = cause;
+        publisher->doubt.size = checkpoint ? checkpoint->size : 0;
+        publisher->doubt.root = checkpoint ? checkpoint->root : (TreeHash) {};
         va_start(arguments, format);
         n = vasprintf(&why, format, arguments);
         va_end(arguments);
@@ -98,7 +96,7 @@ __attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, con
                 why = NULL;
                 return -ENOMEM;
         }
-        return refuse(ret_wrong, "%s%s", why, publisher->decides ? "" : ". Whoever answers for it may go on with what is here: assayd --continue-log NOTE, see THE LOG in "
+        return refuse(ret_wrong, "%s%s", why, publisher->decides ? "" : ". Whoever answers for it may go on with what is here: assayd --continue-log NOTE, see DECISIONS in "
                                                                           "assayd(8)") == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -204,6 +202,18 @@ static int check_lost(Publisher *publisher, uint64_t size, uint64_t covered, int
                      (unsigned long long) size, publisher->anchor);
 }
 
+/* A decision for another cause names them as well. */
+static int check_holes(Publisher *publisher, char **ret_wrong) {
+        const Holes *holes = &publisher->doubt.holes;
+
+        if (holes->n == 0)
+                return 0;
+        return doubt(publisher, "records-pruned", NULL, ret_wrong,
+                     "record %llu has no envelope, and no record says which archive has it: put the newest backup back. So it is with %llu, up to record %llu: an assayd"
+                     " that made no archives has pruned them, or somebody took them away",
+                     (unsigned long long) holes->first, (unsigned long long) holes->n, (unsigned long long) holes->end - 1);
+}
+
 /* Without the key nothing could be told of what was published with it. */
 static int check_unpublished(const Publisher *publisher, Store *store, char **ret_wrong) {
         _cleanup_free_ char *note = NULL;
@@ -249,20 +259,26 @@ static int settle(Publisher *publisher, uint64_t size, uint64_t covered, int64_t
         return 0;
 }
 
+static int check_published(Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_covered, int64_t *ret_anchored, char **ret_wrong) {
+        int64_t remembered;
+        int r;
+
+        r = check_newest(publisher, store, size, ret_covered, ret_wrong);
+        if (r == 0)
+                r = check_file(publisher, publisher->anchor, store, size, ret_anchored, ret_wrong);
+        if (r == 0)
+                r = check_file(publisher, publisher->elsewhere, store, size, &remembered, ret_wrong);
+        return r < 0 ? r : check_lost(publisher, size, *ret_covered, *ret_anchored, remembered, ret_wrong);
+}
+
 int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_size, char **ret_wrong) {
-        int64_t anchored, remembered;
+        int64_t anchored = -1;
         uint64_t covered = 0;
         int r;
 
         *ret_size = 0;
-        if (!publisher->key)
-                return check_unpublished(publisher, store, ret_wrong);
-        r = check_newest(publisher, store, size, &covered, ret_wrong);
+        r = publisher->key ? check_published(publisher, store, size, &covered, &anchored, ret_wrong) : check_unpublished(publisher, store, ret_wrong);
         if (r == 0)
-                r = check_file(publisher, publisher->anchor, store, size, &anchored, ret_wrong);
-        if (r == 0)
-                r = check_file(publisher, publisher->elsewhere, store, size, &remembered, ret_wrong);
-        if (r == 0)
-                r = check_lost(publisher, size, covered, anchored, remembered, ret_wrong);
+                r = check_holes(publisher, ret_wrong);
         return r < 0 ? r : settle(publisher, size, covered, anchored, ret_size, ret_wrong);
 }

@@ -27,7 +27,7 @@ typedef struct Publisher {
         uint64_t covered;  /* records under the newest checkpoint */
         uint64_t due_usec; /* the next one not before, CLOCK_MONOTONIC */
         uint64_t n_elsewhere; /* records under the one that this process wrote elsewhere; 0: it has written none */
-        LogDoubt doubt; /* of what was found when the log was opened */
+        LogDoubt doubt; /* of what was found when the log was opened; its holes are there before publisher_resume() */
 } Publisher;
 
 /* Takes over the options' log key in any case. -EINVAL, and *ret_wrong (malloc'd): it is none, or a witness is none. */

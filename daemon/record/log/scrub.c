@@ -8,7 +8,7 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/keys/note.h"
-#include "daemon/record/log/archives.h"
+#include "daemon/record/log/holes.h"
 #include "daemon/record/log/log.h"
 
 #define TELL_USEC (UINT64_C(10) * 1000000)
@@ -19,7 +19,9 @@ typedef struct Pass {
         RecordLog *log;
         Store *store;
         Store *derived;
-        Archives archives; /* of what was committed when an envelope was last missed */
+        Archives archives; /* of the records that were committed when an envelope was last missed, so many: */
+        uint64_t n_archived;
+        Holes holes; /* in none of them */
         Frontier tree; /* of what was checked */
         uint8_t last[DIGEST_BYTES];
         uint64_t checkpoint; /* as far as checkpoints were checked */
@@ -74,18 +76,31 @@ static int check_identity(Pass *pass, uint64_t index, const LogRecord *record) {
         return r;
 }
 
-/* An archive has it, of which a record tells that may have been committed since the pass began. */
-static int check_archived(Pass *pass, uint64_t index) {
-        bool is_hole = false;
-        int r = 0;
+/* A record that tells of an archive may have been committed since they were read. */
+static int read_archives(Pass *pass) {
+        uint64_t size;
+        int r;
 
-        if (!archives_have(&pass->archives, index))
-                r = store_is_hole(pass->store, index, &is_hole);
-        if (r < 0 || !is_hole)
+        r = store_size(pass->store, &size);
+        if (r < 0 || size == pass->n_archived)
                 return r;
         archives_done(&pass->archives);
-        r = archives_read(pass->log, pass->store, &pass->archives, &pass->wrong);
-        return r == 0 && !archives_have(&pass->archives, index) ? differs(pass, index, "has no envelope, and no record says which archive has it") : r;
+        pass->n_archived = size;
+        return archives_read(pass->log, pass->store, &pass->archives, &pass->wrong);
+}
+
+/* The envelope of ENTRY is gone: an archive has it, or it is one of those that somebody answers for. */
+static int check_hole(Pass *pass, const RecordEntry *entry) {
+        const Holes *holes = &pass->log->holes;
+        int r = 0;
+
+        if (!archives_have(&pass->archives, entry->index))
+                r = read_archives(pass);
+        if (r < 0 || archives_have(&pass->archives, entry->index))
+                return r;
+        if (entry->index < holes->first || entry->index >= holes->end)
+                return differs(pass, entry->index, "has no envelope, and no record says which archive has it");
+        return holes_take(&pass->holes, entry);
 }
 
 /* Nobody knows any more what its envelope said: `entry` and its ID are taken. */
@@ -93,10 +108,9 @@ static int take_pruned(Pass *pass, uint64_t index) {
         RecordEntry entry;
         int r;
 
-        r = check_archived(pass, index);
-        if (r < 0)
-                return r;
         r = store_entry(pass->store, index, &entry);
+        if (r == 0)
+                r = check_hole(pass, &entry);
         if (r == 0)
                 r = digest_from_hex(entry.id, pass->last);
         if (r == 0)
@@ -205,6 +219,8 @@ static int check_end(Pass *pass) {
                 r = check_record(pass, pass->tree.size);
         if (r == 0 && size < known)
                 r = differs(pass, size, "it was committed, and is gone");
+        if (r == 0 && !holes_equal(&pass->holes, &pass->log->holes))
+                r = differs(pass, pass->log->holes.first, "has no envelope, as others, and these are not the ones that somebody has decided about");
         if (r == 0 && !pass->has_unread)
                 r = store_compare_derived(store, pass->derived, &pass->wrong);
         while (r == 0)

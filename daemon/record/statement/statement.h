@@ -72,11 +72,12 @@ int draft_check(const Draft *draft);
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
 int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret);
-/* A doubt that somebody must settle: the log's own key has signed a checkpoint of another history, or its checkpoints are gone or damaged. */
+/* A doubt that somebody must settle: the log's own key has signed a checkpoint of another history, its checkpoints are gone or damaged, or envelopes are gone. */
 typedef struct LogDoubt {
-        const char *cause; /* "checkpoints-lost", "records-lost", "forked" or "anchor-damaged"; NULL: there is none */
+        const char *cause; /* "checkpoints-lost", "records-lost", "forked", "anchor-damaged" or "records-pruned"; NULL: there is none */
         uint64_t size;      /* of what was signed; 0: not known */
         TreeHash root;
+        Holes holes; /* of which no record tells */
 } LogDoubt;
 
 int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier *kept, const RecordDecision *decision, DraftGroup **ret);

@@ -82,7 +82,7 @@ static int check_older(Store *store, char **ret_wrong) {
         r = store_number(store,
                          "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view') OR (type = 'index' AND sql IS NOT NULL AND"
                          " (name, tbl_name) NOT IN (VALUES ('record_idx', 'record'), ('witnessed', 'checkpoint'), ('rotation', 'entry'),"
-                         " ('archive', 'entry'), ('hole', 'record')))",
+                         " ('archive', 'entry'), ('decision', 'entry'), ('hole', 'record')))",
                          &n);
         if (r < 0 || n == 0)
                 return r;

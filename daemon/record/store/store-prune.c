@@ -13,15 +13,6 @@ int store_next_hole(Store *store, uint64_t first, uint64_t *ret) {
         return store_index(store, STORE_NEXT_HOLE, SQL(sql_number(first)), ret);
 }
 
-int store_is_hole(Store *store, uint64_t index, bool *ret) {
-        uint64_t n = 0;
-        int r;
-
-        r = store_index(store, STORE_HOLE, SQL(sql_number(index)), &n);
-        *ret = n > 0;
-        return r;
-}
-
 int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret) {
         uint64_t end = first + RECORD_ARCHIVE_RECORDS, hole = 0;
         RegionSet set = {};

@@ -167,7 +167,7 @@ static int write_all(int fd, const void *data, size_t n) {
         return 0;
 }
 
-/* Writes the mark in place of an envelope that was dropped: the key's ID is empty where no archive has it. */
+/* Writes the mark in place of an envelope that was dropped: the key's ID is empty where it is said to be in no archive. */
 static int take_pruned(sqlite3_stmt *statement, Printer *text) {
         bool has_archive = sqlite3_column_type(statement, COLUMN_KEY_ID) == SQLITE_NULL;
         char name[RECORD_ARCHIVE_NAME_MAX], hex[DIGEST_HEX];

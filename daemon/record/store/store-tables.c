@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VERSION 11
+#define VERSION 12
+#define VERSION_OF_RULES 11 /* the last one that has changed what stands in `newest` and `unfinished` */
 
 #define COLUMNS_OF_ENTRY                                                                                      \
         "(idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"          \
@@ -27,11 +28,12 @@ static const char record_tables[] =
                 "CREATE TABLE entry " COLUMNS_OF_ENTRY
                 "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL, witnesses INTEGER NOT NULL DEFAULT 0) STRICT;";
 
-/* Of changes of keys and archives there are so few that every opening looks at all of them; and it finds each envelope that is gone. */
+/* Of changes of keys, archives and decisions there are so few that every opening looks at all of them; and it finds each envelope that is gone. */
 static const char indices[] =
                 "CREATE INDEX IF NOT EXISTS witnessed ON checkpoint (witnesses, size);"
                 "CREATE INDEX IF NOT EXISTS rotation ON entry (idx) WHERE type = '" RECORD_TYPE_ROTATION "';"
                 "CREATE INDEX IF NOT EXISTS archive ON entry (idx) WHERE type = '" RECORD_TYPE_ARCHIVE "';"
+                "CREATE INDEX IF NOT EXISTS decision ON entry (idx) WHERE type = '" RECORD_TYPE_DECISION "';"
                 "CREATE INDEX IF NOT EXISTS hole ON record (idx) WHERE " STORE_IS_HOLE ";";
 
 /* ---- older tables ---- */
@@ -49,7 +51,7 @@ static const char from_hashes[] =
                 " FROM (SELECT hash FROM hash WHERE pos >= position(e.idx) AND pos < position(e.idx + 1) ORDER BY pos)) FROM old_entry AS e;"
                 "DROP TABLE hash; DROP TABLE old_entry";
 
-/* What was pruned before version 11, when no records told of archives, is marked: it was pruned in good faith. */
+/* What was pruned before version 11, when no records told of archives, is marked, so that an export names none in its place. */
 static const char from_no_archives[] =
                 "UPDATE record SET keyid = '' WHERE coalesce(envelope, payload) IS NULL";
 
@@ -66,6 +68,7 @@ static const struct {
         { 2, 5,  "ALTER TABLE record ADD COLUMN keyid TEXT; ALTER TABLE record ADD COLUMN signature BLOB; ALTER TABLE record ADD COLUMN payload BLOB" },
         { 2, 9,  "DROP TABLE IF EXISTS held_newest; DROP TABLE IF EXISTS held_unfinished; DROP INDEX record_idx" },
         { 2, 10, from_no_archives },
+        { 2, 11, "DROP INDEX IF EXISTS hole" },
 };
 
 /* position(LEAF): where its hash stands among all nodes. */
@@ -128,7 +131,7 @@ static int raise_all(Store *store, int64_t version) {
         r = raise_tables(store, version);
         if (r == 0)
                 r = store_prepare(store);
-        return r < 0 ? r : store_rebuild(store);
+        return r < 0 || version >= VERSION_OF_RULES ? r : store_rebuild(store);
 }
 
 int store_raise_tables(Store *store, char **ret_wrong) {
@@ -145,7 +148,7 @@ int store_raise_tables(Store *store, char **ret_wrong) {
         r = store_execute(store, "BEGIN IMMEDIATE");
         if (r == 0)
                 r = store_finish(store, raise_all(store, version ?: 1));
-        if (r == 0)
+        if (r == 0 && version < VERSION_OF_RULES)
                 *ret_wrong = strdup("an older assayd wrote it last, so which records are the newest was worked out anew from all of them");
         if (r == -EBADMSG)
                 *ret_wrong = strdup("it was written by an older assayd and cannot be brought up: the log has a gap, or a record cannot be read");

@@ -41,7 +41,6 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                             " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx = record.idx - 1 AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_DROP] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL WHERE idx = ?1",
         [STORE_NEXT_HOLE] = "SELECT idx FROM record INDEXED BY hole WHERE idx >= ?1 AND " STORE_IS_HOLE " ORDER BY idx LIMIT 1",
-        [STORE_HOLE] = "SELECT count(*) FROM record NOT INDEXED WHERE idx = ?1 AND " STORE_IS_HOLE,
         [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
         [STORE_ID] = "SELECT id FROM record WHERE idx = ?1",
         [STORE_LAST] = "SELECT idx, id FROM record ORDER BY idx DESC LIMIT 1",
@@ -63,7 +62,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                                " ORDER BY idx LIMIT 1",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
         [STORE_ARCHIVE] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ARCHIVE "' AND idx >= ?1",
-        [STORE_DECISION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_DECISION "' AND idx >= ?1", /* without an index: asked once in a process, if at all */
+        [STORE_DECISION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_DECISION "' AND idx >= ?1",
         [STORE_ALL_NEWEST] = "SELECT subject, plan, idx FROM newest ORDER BY subject, plan",
         [STORE_ALL_UNFINISHED] = "SELECT subject, run, idx FROM unfinished ORDER BY subject, run, idx",
         [STORE_NEXT_CHECKPOINT] = "SELECT size, note, witnesses FROM checkpoint WHERE size > ?1 ORDER BY size LIMIT 1",

@@ -6,7 +6,7 @@
  *
  * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table `record` is the truth: the parts of each
  * envelope, which are its payload as it was signed, the signature and the key's ID. (What was written before version 6 of the tables has the
- * envelope's text instead; what was dropped has neither, nor a key's ID, which is empty where no archive has it.) Beside it stand, written in the same transaction and rebuildable from it, what a record
+ * envelope's text instead; what was dropped has neither, nor a key's ID; an empty one says that it was pruned before there were archives, and proves nothing.) Beside it stand, written in the same transaction and rebuildable from it, what a record
  * says about itself, with the nodes of the tree that its leaf makes whole (`entry`), which record is the newest of a part and plan (`newest`),
  * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are.
  */
@@ -25,8 +25,8 @@
 
 #define STORE_BUSY_MSEC 10000 /* so long others may be at it */
 
-/* Of a row of `record`: it has no whole envelope, and no assayd that knew of no archives has pruned it. */
-#define STORE_IS_HOLE "envelope IS NULL AND (payload IS NULL OR signature IS NULL OR keyid IS NULL) AND keyid IS NOT ''"
+/* Of a row of `record`: it has no whole envelope. */
+#define STORE_IS_HOLE "envelope IS NULL AND (payload IS NULL OR signature IS NULL OR keyid IS NULL)"
 
 /* A statement of each text in store.c, prepared once. */
 typedef enum StoreStatement {
@@ -49,7 +49,6 @@ typedef enum StoreStatement {
         STORE_DROPPABLE,
         STORE_DROP,
         STORE_NEXT_HOLE,
-        STORE_HOLE,
         STORE_HEARTBEATS,
         STORE_ID,
         STORE_LAST,
@@ -279,13 +278,8 @@ int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t 
 int store_droppable(Store *store, uint64_t first, uint64_t before_usec, RegionSet *ret);
 /* Drops what ARCHIVE says, within the transaction that has its record. */
 int store_drop(Store *store, const Archive *archive);
-/*
- * The first record at or behind FIRST of which there is no whole envelope; -ENOENT. None of those that assayds have pruned that knew of no archives: they
- * were marked when the tables became these.
- */
+/* The first record at or behind FIRST of which there is no whole envelope; -ENOENT. */
 int store_next_hole(Store *store, uint64_t first, uint64_t *ret);
-/* The same of record INDEX by itself, whatever the index of them tells. */
-int store_is_hole(Store *store, uint64_t index, bool *ret);
 
 /*
  * Before which record the log has gone on for USEC, as its heartbeats tell: from one to the next is the time between them, at most a day, and in one

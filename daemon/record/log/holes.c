@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The mark in the place of an envelope is nobody's signature, so it says nothing: a record tells which archive has the envelope, or, where an assayd that knew of
+ * none has pruned it, which such records there were when somebody decided to go on with the log.
+ */
+
+#include "daemon/record/log/holes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char unarchived[] = ", and no record says which archive has it";
+
+static int lacks(uint64_t index, const char *what, char **ret_wrong) {
+        return asprintf(ret_wrong, "record %" PRIu64 " has no envelope%s: put the newest backup back", index, what) < 0 ? -ENOMEM : -EBADMSG;
+}
+
+/* ---- archives ---- */
+
+static int compare(const void *a, const void *b) {
+        const Archive *x = a, *y = b;
+
+        return (x->first > y->first) - (x->first < y->first);
+}
+
+static int add_archive(RecordLog *log, Store *store, uint64_t index, Archives *archives, char **ret_wrong) {
+        _cleanup_(log_record_done) LogRecord record = {};
+        Archive *items;
+        int r;
+
+        r = log_check_record(log, store, index, &record, ret_wrong);
+        if (r < 0)
+                return r == -ENODATA ? lacks(index, unarchived, ret_wrong) : r;
+        items = reallocarray(archives->items, archives->n + 1, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        archives->items = items;
+        if (strcmp(record.verified.entry.type, RECORD_TYPE_ARCHIVE) == 0 && !record.verified.is_older &&
+            archive_parse(json_object_get(record.statement, "predicate"), &items[archives->n]) == 0)
+                archives->n++;
+        return 0;
+}
+
+int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong) {
+        Archives archives = {};
+        uint64_t index = 0;
+        int r;
+
+        while ((r = store_index(store, STORE_ARCHIVE, SQL(sql_number(index)), &index)) == 0) {
+                r = add_archive(log, store, index++, &archives, ret_wrong);
+                if (r < 0)
+                        break;
+        }
+        if (r < 0 && r != -ENOENT) {
+                archives_done(&archives);
+                return r;
+        }
+        if (archives.n > 0)
+                qsort(archives.items, archives.n, sizeof(Archive), compare);
+        *ret = archives;
+        return 0;
+}
+
+void archives_done(Archives *archives) {
+        free(archives->items);
+        *archives = (Archives) {};
+}
+
+bool archives_have(const Archives *archives, uint64_t index) {
+        const Archive wanted = { .first = index - index % RECORD_ARCHIVE_RECORDS };
+        const Archive *found = archives->n == 0 ? NULL : bsearch(&wanted, archives->items, archives->n, sizeof(Archive), compare);
+
+        return found && region_set_has(&found->dropped, (unsigned) (index - found->first));
+}
+
+/* ---- holes ---- */
+
+/* Record INDEX, of which nothing may be left but what its tables say. */
+static int take_hole(Store *store, uint64_t index, Holes *holes, char **ret_wrong) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        uint8_t id[DIGEST_BYTES];
+        RecordEntry entry;
+        int r;
+
+        r = store_parsed(store, index, &envelope, id);
+        if (r == -ENODATA)
+                r = store_entry(store, index, &entry);
+        else if (r == 0)
+                r = -EBADMSG;
+        if (r == -EBADMSG || r == -ENOENT)
+                return lacks(index, unarchived, ret_wrong);
+        return r < 0 ? r : holes_take(holes, &entry);
+}
+
+/* 1: a decision tells of HOLES; 0: none tells of any. */
+static int are_told(RecordLog *log, Store *store, const Holes *holes, char **ret_wrong) {
+        bool tells = false;
+        Holes told;
+        int r;
+
+        for (uint64_t index = 0; (r = store_index(store, STORE_DECISION, SQL(sql_number(index)), &index)) == 0; index++) {
+                _cleanup_(log_record_done) LogRecord record = {};
+
+                r = log_check_record(log, store, index, &record, ret_wrong);
+                if (r < 0)
+                        return r == -ENODATA ? lacks(index, unarchived, ret_wrong) : r;
+                if (holes_parse(json_object_get(record.statement, "predicate"), &told) < 0)
+                        continue;
+                if (holes_equal(&told, holes))
+                        return 1;
+                tells = true;
+        }
+        if (r != -ENOENT)
+                return r;
+        return tells ? lacks(holes->first, ", as others, and these are not the ones that somebody has decided about", ret_wrong) : 0;
+}
+
+int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
+        _cleanup_(archives_done) Archives archives = {};
+        Holes holes = {};
+        uint64_t index = 0;
+        int r;
+
+        r = archives_read(log, store, &archives, ret_wrong);
+        for (; r == 0 && (r = store_next_hole(store, index, &index)) == 0; index++)
+                if (!archives_have(&archives, index))
+                        r = take_hole(store, index, &holes, ret_wrong);
+        if (r != -ENOENT)
+                return r;
+        if (holes.n == 0)
+                return 0;
+        r = are_told(log, store, &holes, ret_wrong);
+        if (r == 0)
+                log->publisher.doubt.holes = holes;
+        log->holes = holes;
+        return r < 0 ? r : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the log's own records say of envelopes that it has no more: which archive has each, or who answers for it. */
+
+#include "daemon/record/log/log.h"
+
+typedef struct Archives {
+        size_t n;
+        Archive *items; /* by their first records */
+} Archives;
+
+/* All that the records tell, each of which is verified. -EBADMSG and *ret_wrong (malloc'd): one is not ours. */
+int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong);
+void archives_done(Archives *archives);
+/* Whether the envelope of record INDEX may be missing. */
+bool archives_have(const Archives *archives, uint64_t index);
+
+/*
+ * Looks for an archive for each record that has no whole envelope, as far as the index of these tells. What is in none goes into the holes of LOG, and into its
+ * doubt where no decision tells of these. -EBADMSG and *ret_wrong (malloc'd): one tells of others, or a record has half an envelope.
+ */
+int log_check_holes(RecordLog *log, Store *store, char **ret_wrong);
