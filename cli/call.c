@@ -350,6 +350,13 @@ static int call_property(sd_bus *bus, const char *name, char **ret) {
         return r < 0 ? complain_bus(&error, r, "could not read what the log is called") : 0;
 }
 
+void call_tell_unsound(sd_bus *bus) {
+        _cleanup_free_ char *wrong = NULL;
+
+        if (get_text(bus, "LogWrong", NULL, &wrong) >= 0 && *wrong)
+                (void) complain(0, "the log is not sound, so no pass in it counts: assayctl status says why");
+}
+
 int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey) {
         int r;
 

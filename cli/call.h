@@ -56,6 +56,9 @@ int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey);
 /* What --state remembers; nothing (*RET stays) without it. Returns 0 or an exit status, having complained. */
 int call_state(RecordState **ret);
 
+/* Says so where assayd's log is not sound. */
+void call_tell_unsound(sd_bus *bus);
+
 /* The keys to verify with: those of --key, else what the daemon says of itself. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
 /* The same, with what STATE (NULL: nothing) remembers of keyrings. */

@@ -237,5 +237,7 @@ int verb_audit(int argc, char **argv) {
         if (r != 0)
                 return r;
         source.bus.bus = bus;
+        if (!source.path)
+                call_tell_unsound(bus);
         return audit_source(&source, keyring, state);
 }

@@ -63,6 +63,11 @@ static int read_status(sd_bus *bus, LogStatus *status) {
         r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "Origin", &error, &status->origin);
         if (r >= 0)
                 r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogWrong", &error, &status->wrong);
+        if (r >= 0 && !*status->wrong) {
+                free(status->wrong);
+                status->wrong = NULL;
+                r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "KeyChanged", &error, &status->wrong);
+        }
         if (r >= 0)
                 r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', &status->size);
         if (r >= 0)

@@ -61,6 +61,7 @@ int verb_targets(int argc, char **argv) {
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "could not list targets: %s", strerror(-r));
 
+        call_tell_unsound(bus);
         pager_open();
         r = table_print(table);
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;

@@ -12,6 +12,7 @@
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
 #include "daemon/keys-bus.h"
+#include "daemon/log-bus.h"
 #include "daemon/names.h"
 
 struct Keys {
@@ -23,8 +24,7 @@ struct Keys {
 };
 
 static int is_over(const Keys *keys, sd_bus_error *error) {
-        return bus_error_set(error, ASSAY_ERROR_KEY_CHANGED,
-                             "Record %" PRIu64 " changed the key to %s: put it in its place and restart assayd", keys->index,
+        return bus_error_set(error, ASSAY_ERROR_KEY_CHANGED, "Record %" PRIu64 " changed the key to %s: put it in its place and restart assayd", keys->index,
                              record_key_id(keys->next));
 }
 
@@ -72,7 +72,11 @@ bool keys_take_outcome(Keys *keys, const RecordOutcome *outcome) {
 
 static int check_change(const Keys *keys, sd_bus_error *error) {
         size_t n_scans;
+        int r;
 
+        r = log_bus_check_sound(keys->manager, error);
+        if (r < 0)
+                return r;
         if (keys->next)
                 return keys_check_scan(keys, error);
         (void) manager_count_scans(keys->manager, 0, &n_scans);
@@ -137,8 +141,19 @@ static int property_get_public_keys(sd_bus *bus, const char *path, const char *i
         return r < 0 ? r : sd_bus_message_append(message, "s", pems);
 }
 
+static int property_get_key_changed(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *message, void *userdata,
+                                    sd_bus_error *error) {
+        _cleanup_(sd_bus_error_free) sd_bus_error over = SD_BUS_ERROR_NULL;
+        const Keys *keys = userdata;
+
+        if (keys_successor(keys))
+                (void) is_over(keys, &over);
+        return sd_bus_message_append(message, "s", over.message ?: "");
+}
+
 static const sd_bus_vtable keys_vtable[] = {
         SD_BUS_VTABLE_START(0),
+        SD_BUS_PROPERTY("KeyChanged", "s", property_get_key_changed, 0, 0),
         SD_BUS_PROPERTY("PublicKeys", "s", property_get_public_keys, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_METHOD_WITH_ARGS("RotateKey",
                                 SD_BUS_ARGS("s", public_key, "t", flags),

@@ -181,6 +181,11 @@ int property_get_log_key(sd_bus *bus, const char *path, const char *interface, c
 
 /* ---- cosignatures ---- */
 
+int log_bus_check_sound(Manager *manager, sd_bus_error *error) {
+        return record_log_has_failed(manager->log) ?
+                               sd_bus_error_set(error, ASSAY_ERROR_STORE, "The log is not sound, nothing is signed: assayctl status says why") : 0;
+}
+
 /* A call that is answered when the log has done what it asks for. */
 struct LogCall {
         LogCall *next;
@@ -195,9 +200,13 @@ static LogCall *call_free(LogCall *call) {
 }
 
 static int start_cosigning(Manager *manager, sd_bus_message *message, const char *note, sd_bus_error *error) {
-        LogCall *call = calloc(1, sizeof(*call));
+        LogCall *call;
         int r;
 
+        r = log_bus_check_sound(manager, error);
+        if (r < 0)
+                return r;
+        call = calloc(1, sizeof(*call));
         if (!call)
                 return -ENOMEM;
         *call = (LogCall) { manager->log_calls, manager_next_ticket(manager), sd_bus_message_ref(message) };

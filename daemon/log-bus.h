@@ -16,6 +16,9 @@ int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *er
 int property_get_log_key(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
                          void *userdata, sd_bus_error *error);
 
+/* Whether the log still takes records; negative with ERROR filled in. */
+int log_bus_check_sound(Manager *manager, sd_bus_error *error);
+
 /* The log has something to tell: a newer checkpoint, which is signalled, or why there is none, which is logged once. */
 void log_bus_tell(Manager *manager);
 /* Whether a call waits for OUTCOME, and now has its answer. */

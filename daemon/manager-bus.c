@@ -58,7 +58,9 @@ static int method_start_scan(sd_bus_message *message, void *userdata, sd_bus_err
         if (r < 0)
                 return r;
 
-        r = keys_check_scan(manager->keys, error);
+        r = log_bus_check_sound(manager, error);
+        if (r == 0)
+                r = keys_check_scan(manager->keys, error);
         if (r < 0)
                 return r;
 

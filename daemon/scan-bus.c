@@ -10,6 +10,7 @@
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
 #include "daemon/history.h"
+#include "daemon/log-bus.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/unrecorded.h"
@@ -302,7 +303,11 @@ void scan_bus_changed(Scan *scan, const char *property, ...) {
 
 /* Answers StartScan, and tells everybody. */
 void scan_bus_answer(Scan *scan) {
-        if (scan->request && scan->start_error < 0)
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+
+        if (scan->request && scan->start_error < 0 && log_bus_check_sound(scan->manager, &error) < 0)
+                (void) sd_bus_reply_method_error(scan->request, &error);
+        else if (scan->request && scan->start_error < 0)
                 (void) sd_bus_reply_method_errorf(scan->request,
                                                   scan->start_error == -EINVAL ? SD_BUS_ERROR_INVALID_ARGS :
                                                                                  ASSAY_ERROR_STORE,

@@ -254,12 +254,14 @@ static void take_verified(const RecordVerified *verified, const RecordStand *sta
 static void settle(RecordLog *log, uint64_t max_age_usec, uint64_t finished_usec, RecordPart *ret) {
         uint64_t now = clock_usec(CLOCK_REALTIME);
 
-        if (ret->result == RESULT_FAILED || ret->index == UINT64_MAX)
+        if (ret->result == RESULT_FAILED)
                 return;
         if (record_log_has_failed(log)) {
                 ret->index = ret->age_usec = UINT64_MAX;
-                cannot_tell(ret, "the log is not sound, so no pass in it counts: %.160s", record_log_wrong(log));
-        } else if (max_age_usec > 0 && finished_usec > now && finished_usec - now > RECORD_AHEAD_USEC)
+                cannot_tell(ret, "the log is not sound (assayctl status), so no pass in it counts: %.160s", record_log_wrong(log));
+        } else if (ret->index == UINT64_MAX)
+                return;
+        else if (max_age_usec > 0 && finished_usec > now && finished_usec - now > RECORD_AHEAD_USEC)
                 cannot_tell(ret, "record %" PRIu64 " is from the future: a clock was set back since", ret->index);
         else if (max_age_usec > 0 && ret->age_usec > max_age_usec)
                 cannot_tell(ret, "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted", ret->index,
@@ -286,6 +288,7 @@ static void read_one(RecordLog *log, const Location *subject, const char *plan, 
         r = find_counting(log, subject, plan, &entry, &in_part);
         if (r == -ENOENT) {
                 cannot_tell(ret, "no record");
+                settle(log, max_age_usec, 0, ret);
                 return;
         }
         if (r >= 0)

@@ -53,6 +53,8 @@ Result standing_result(const Manager *manager, Target *target, const Location *s
         }
 
         part = (RecordPart) { .where = *subject, .result = cached->result };
+        if (part.result != RESULT_FAILED && record_log_has_failed(manager->log))
+                part.result = RESULT_INCONCLUSIVE;
         hide(manager, &part);
         return part.result;
 }

@@ -66,6 +66,9 @@ if [ -e "$key.new" ] || [ -e "$key.new.pub" ]; then bad "something is left over"
 [ "$(fingerprint "$key.$(tr '/+' '_-' <<<"${old#*:}").pub")" = "$old" ] || bad "the old public half is gone"
 expect 2 "no scan until the restart" assayctl scan trn-0 --plan quick
 has "restart assayd"
+expect 3 "which status says" assayctl status
+has "signing     nothing: Record "
+has " changed the key to $new: put it in its place and restart assayd"
 expect 64 "nor another change" assayctl keys rotate --key "$key"
 has "restart it"
 expect 2 "nor to a third key" assayctl keys rotate --to "$stage/log.pem"

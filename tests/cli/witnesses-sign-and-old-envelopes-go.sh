@@ -96,6 +96,19 @@ expect 1 "a checkpoint of another log under the same key is an alarm" call AddCo
 has "Nothing is signed any more"
 grep -q "The log $stage/records.db is not sound, nothing is signed" "$stage/assayd.log" || bad "no alarm"
 expect 2 "nothing is scanned any more" assayctl scan us0-0 --plan preflight
+unsound="he log is not sound, nothing is signed: assayctl status says why"
+has "$unsound"
+expect 1 "nor is a cosignature kept" call AddCosignatures string:"$(cat "$stage/note")"$'\n' uint64:0
+has "$unsound"
+for part in us0-0 us0-0/chip9; do
+        expect 2 "what nobody has scanned is not told as that" assayctl gate $part --plan production
+        has "the log is not sound (assayctl status), so no pass in it counts: "
+done
+expect 0 "nothing is listed as passed" assayctl targets --chips
+has "the log is not sound, so no pass in it counts: assayctl status says why"
+! grep -qw PASSED "$out" || bad "something is"
+expect 0 "the records hold, and the rest is said" assayctl audit
+has "the log is not sound, so no pass in it counts: assayctl status says why"
 kill "$stage_daemon_pid"
 expect 3 "and so the daemon ends" wait "$stage_daemon_pid"
 expect 3 "nor after a start" timeout 20 "$1/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --key "$stage/record.pem" --log-key "$stage/log.pem" \
