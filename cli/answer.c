@@ -248,7 +248,7 @@ int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
 
         if (refuse_plan_name(ret))
                 return 0;
-        r = verify_policy_init(&policy, bus);
+        r = verify_policy_init(&policy, bus, false);
         if (r != 0)
                 return r;
         /* These are judged here, since a failure counts under any plan and does not age. */

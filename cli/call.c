@@ -15,6 +15,7 @@
 #include "cli/deadline.h"
 #include "cli/file-kind.h"
 #include "cli/nearest.h"
+#include "cli/own-keys.h"
 #include "cli/reply.h"
 #include "daemon/names.h"
 
@@ -403,23 +404,6 @@ int call_consistency(sd_bus *bus, const char *origin, uint64_t old, uint64_t siz
         return r < 0 ? -ENODATA : join_lines(lines, ret, ret_n);
 }
 
-/* The daemon's own keys: of its records and, where it has one, of its log. */
-static int own_keyring(sd_bus *bus, RecordKeyring **ret) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, ignored = SD_BUS_ERROR_NULL;
-        _cleanup_free_ char *pem = NULL, *vkey = NULL, *text = NULL;
-        int r, n;
-
-        r = get_text(bus, "PublicKeys", &error, &pem);
-        if (r < 0)
-                return complain_bus(&error, r, "could not read the daemon's public key");
-        if (get_text(bus, "LogKey", &ignored, &vkey) >= 0 && *vkey)
-                n = asprintf(&text, "%s\nlog %s\nquorum none\n", pem, vkey);
-        else
-                n = asprintf(&text, "%s", pem);
-        r = n < 0 ? -ENOMEM : record_keyring_parse(text, (size_t) n, ret);
-        return r < 0 ? complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r)) : 0;
-}
-
 int call_state(RecordState **ret) {
         int r = options.state ? record_state_open(options.state, ret) : 0;
 
@@ -428,12 +412,12 @@ int call_state(RecordState **ret) {
         return 0;
 }
 
-int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret) {
+int call_keyring_of(sd_bus *bus, RecordState *state, bool is_witnessed, RecordKeyring **ret) {
         _cleanup_free_ char *why = NULL;
         int r;
 
         if (!options.key)
-                return own_keyring(bus, ret);
+                return own_keys(bus, is_witnessed, ret);
         r = record_keyring_open(options.key, options.root, state, ret, &why);
         if (r == -EBADMSG && file_kind_of(options.key) < 0)
                 return complain(STATUS_USAGE, "%s: no keyring, as assayctl keys show prints one: %s", options.key, why ?: strerror(-r));
@@ -444,7 +428,7 @@ int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret) {
 }
 
 int call_keyring(sd_bus *bus, RecordKeyring **ret) {
-        return call_keyring_of(bus, NULL, ret);
+        return call_keyring_of(bus, NULL, false, ret);
 }
 
 int call_trust_status(RecordTrust trust) {

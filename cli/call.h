@@ -61,8 +61,8 @@ void call_tell_unsound(sd_bus *bus);
 
 /* The keys to verify with: those of --key, else what the daemon says of itself. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
-/* The same, with what STATE (NULL: nothing) remembers of keyrings. */
-int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret);
+/* The same, with what STATE (NULL: nothing) remembers of keyrings. IS_WITNESSED: what the daemon says of itself includes its witnesses (own-keys.h). */
+int call_keyring_of(sd_bus *bus, RecordState *state, bool is_witnessed, RecordKeyring **ret);
 
 /* How the daemon's log grew from OLD to SIZE records, as RecordPolicy asks for it. -ENODATA: it keeps another log than that of ORIGIN, or does not tell. */
 int call_consistency(sd_bus *bus, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n);

@@ -122,7 +122,7 @@ static int take_records(Outcome *outcome, sd_bus *bus, const OutcomeAsked *asked
 
         r = read_indices(bus, asked->path, &indices, &n);
         if (r == 0)
-                r = verify_policy_init(&policy, bus);
+                r = verify_policy_init(&policy, bus, false);
         if (r != 0)
                 return r;
         policy.policy.plan = asked->plan;

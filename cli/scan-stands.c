@@ -83,7 +83,7 @@ static bool is_first_of_server(const Outcome *outcome, size_t index) {
 void scan_stands_print(sd_bus *bus, const Outcome *outcome) {
         Stands stands = { .bus = bus, .outcome = outcome };
 
-        if (verify_policy_init(&stands.policy, bus) != 0)
+        if (verify_policy_init(&stands.policy, bus, false) != 0)
                 return;
         stands.policy.policy.plan = NULL;
         stands.policy.policy.max_age_usec = 0;

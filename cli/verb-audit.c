@@ -233,7 +233,7 @@ int verb_audit(int argc, char **argv) {
         }
         r = call_state(&state);
         if (r == 0)
-                r = call_keyring_of(bus, state, &keyring);
+                r = call_keyring_of(bus, state, true, &keyring);
         if (r != 0)
                 return r;
         source.bus.bus = bus;

@@ -219,7 +219,10 @@ static int judge(sd_bus *bus, const SubmitReport *report) {
         hand_over_proofs(bus, report);
         if (is_alarm)
                 return STATUS_REFUSED;
-        return report->has_quorum ? STATUS_PASSED : complain(STATUS_CANNOT_TELL, "the witnesses that cosigned %" PRIu64 " records are no quorum", report->size);
+        if (report->has_quorum)
+                return STATUS_PASSED;
+        return complain(STATUS_CANNOT_TELL, "%s cosigned the %" PRIu64 " record%s: no quorum; mend what REASON says and run it again",
+                        find(report, SUBMIT_COSIGNED) ? "too few witnesses have" : "no witness has", report->size, report->size == 1 ? "" : "s");
 }
 
 int verb_cosign(int argc, char **argv) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -11,6 +13,7 @@
 #include "cli/key-source.h"
 #include "cli/key-swap.h"
 #include "cli/keys-ring.h"
+#include "cli/own-keys.h"
 #include "cli/reply.h"
 #include "daemon/names.h"
 
@@ -76,38 +79,15 @@ static int get_text(sd_bus *bus, const char *property, char **ret) {
 }
 
 /* More than half of them: no log can show two readers so many of which none signed for both. */
-static int print_witnesses(sd_bus_message *reply, char **ret) {
-        const char *vkey;
-        unsigned n = 0;
-        size_t size;
-        FILE *lines;
-        int r;
-
-        lines = open_memstream(ret, &size);
-        if (!lines)
-                return -errno;
-        r = sd_bus_message_enter_container(reply, 'a', "s");
-        while (r >= 0 && (r = sd_bus_message_read(reply, "s", &vkey)) > 0)
-                fprintf(lines, "witness w%u %s\n", ++n, vkey);
-        if (n > 0)
-                fprintf(lines, "quorum %u\n", n / 2 + 1);
-        else
-                fputs(NO_WITNESSES, lines);
-        return fclose(lines) != 0 ? -ENOMEM : r;
-}
-
-/* *ret stays NULL where the daemon is older than this property. */
 static int get_witnesses(sd_bus *bus, char **ret) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_free_ char *lines = NULL;
+        unsigned n = 0;
         int r;
 
-        r = reply_property(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "Witnesses", &error, "as", &reply);
-        if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_PROPERTY))
-                return 0;
-        if (r >= 0)
-                r = print_witnesses(reply, ret);
-        return r < 0 ? complain_bus(&error, r, "could not read the daemon's witnesses") : 0;
+        r = own_keys_witnesses(bus, &lines, &n);
+        if (r == 0 && (n > 0 ? asprintf(ret, "%squorum %u\n", lines, n / 2 + 1) : asprintf(ret, "%s", NO_WITNESSES)) < 0)
+                r = complain(STATUS_CANNOT_TELL, "out of memory");
+        return r;
 }
 
 static int show_running(void) {
@@ -131,7 +111,7 @@ static int show_running(void) {
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r));
         return print_key(&(Shown) { record_algorithm_to_string(record_key_algorithm(key)), pem, vkey, record_key_id(key),
-                                     all ?: pem, witnesses ?: NO_WITNESSES });
+                                     all ?: pem, witnesses });
 }
 
 static int keys_show(int argc, char **argv) {
@@ -151,6 +131,15 @@ static int wanted_algorithm(RecordAlgorithm otherwise, RecordAlgorithm *ret) {
         return *ret < 0 ? complain(STATUS_USAGE, "no algorithm is called '%s', but ed25519 and ecdsa-p256", options.algorithm) : 0;
 }
 
+/* The corrected command finds its place free: nobody has been told of this key. */
+static void take_back(const char *file) {
+        char public[PATH_MAX];
+
+        (void) snprintf(public, sizeof(public), "%s.pub", file);
+        (void) unlink(public);
+        (void) unlink(file);
+}
+
 static int keys_create(int argc, char **argv) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         RecordAlgorithm algorithm;
@@ -165,7 +154,11 @@ static int keys_create(int argc, char **argv) {
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", argv[0], strerror(-r));
         r = key_source_load(argv[0], record_key_load, &key);
-        return r != 0 ? r : print_loaded(key);
+        if (r == 0)
+                r = print_loaded(key);
+        if (r == STATUS_USAGE)
+                take_back(argv[0]);
+        return r;
 }
 
 /* ---- from one to the next ---- */

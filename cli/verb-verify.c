@@ -280,7 +280,7 @@ int verb_verify(int argc, char **argv) {
         if (is_online(argc, argv) && (r = call_connect(&bus)) != 0)
                 return r == STATUS_UNREACHABLE && !options.key ?
                                 complain(r, "to verify a file without the daemon, give a keyring with --keyring") : r;
-        r = verify_policy_init(&policy, bus);
+        r = verify_policy_init(&policy, bus, true);
         if (r != 0)
                 return r;
 

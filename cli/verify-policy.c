@@ -57,7 +57,7 @@ static int ask_consistency(void *userdata, const char *origin, uint64_t old, uin
         return call_consistency(policy->bus, origin, old, size, ret, ret_n);
 }
 
-int verify_policy_init(VerifyPolicy *policy, sd_bus *bus) {
+int verify_policy_init(VerifyPolicy *policy, sd_bus *bus, bool is_witnessed) {
         int r;
 
         *policy = (VerifyPolicy) {
@@ -72,7 +72,7 @@ int verify_policy_init(VerifyPolicy *policy, sd_bus *bus) {
         if (r == 0)
                 r = take_proof(policy);
         if (r == 0)
-                r = call_keyring_of(bus, policy->state, &policy->keyring);
+                r = call_keyring_of(bus, policy->state, is_witnessed, &policy->keyring);
         if (r != 0)
                 return r;
         policy->policy.keyring = policy->keyring;

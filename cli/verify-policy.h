@@ -16,8 +16,8 @@ typedef struct VerifyPolicy {
         sd_bus *bus;        /* borrowed; NULL where no daemon is asked */
 } VerifyPolicy;
 
-/* Returns 0, or an exit status, having complained. It must stay where it is. */
-int verify_policy_init(VerifyPolicy *policy, sd_bus *bus);
+/* IS_WITNESSED: as of call_keyring_of(). Returns 0, or an exit status, having complained. It must stay where it is. */
+int verify_policy_init(VerifyPolicy *policy, sd_bus *bus, bool is_witnessed);
 void verify_policy_done(VerifyPolicy *policy);
 
 /*

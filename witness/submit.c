@@ -28,7 +28,7 @@ typedef struct Submission {
 } Submission;
 
 static const char *const words[_SUBMIT_OUTCOME_MAX] = {
-        [SUBMIT_COSIGNED] = "cosigned", [SUBMIT_UNREACHABLE] = "unreachable", [SUBMIT_UNKNOWN] = "unknown",
+        [SUBMIT_COSIGNED] = "cosigned", [SUBMIT_UNREACHABLE] = "unreachable", [SUBMIT_UNABLE] = "unable", [SUBMIT_UNKNOWN] = "unknown",
         [SUBMIT_ODD] = "odd",           [SUBMIT_ROLLED_BACK] = "rolled-back", [SUBMIT_REWRITTEN] = "rewritten",
 };
 
@@ -163,7 +163,7 @@ static SubmitOutcome read_answer(Submission *submission, const KeyringWitness *w
         case 404:
                 return end(result, SUBMIT_UNKNOWN, "%ld: %.*s", answer->status, n, answer->body.text ?: "");
         default:
-                return end(result, answer->status >= 500 || answer->status == 429 ? SUBMIT_UNREACHABLE : SUBMIT_ODD, "%ld: %.*s", answer->status, n,
+                return end(result, answer->status >= 500 || answer->status == 429 ? SUBMIT_UNABLE : SUBMIT_ODD, "%ld: %.*s", answer->status, n,
                            answer->body.text ?: "");
         }
 }

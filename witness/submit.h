@@ -15,7 +15,8 @@
 
 typedef enum SubmitOutcome {
         SUBMIT_COSIGNED,
-        SUBMIT_UNREACHABLE, /* no answer, or the witness cannot now */
+        SUBMIT_UNREACHABLE, /* no answer */
+        SUBMIT_UNABLE,      /* it says that it cannot now */
         SUBMIT_UNKNOWN,     /* it does not know this log, or another key of it */
         SUBMIT_ODD,         /* what it answers is not of the protocol, or does not verify */
         SUBMIT_ROLLED_BACK, /* alarm: it holds more records than the log has */

@@ -151,6 +151,10 @@ query '.status == "verified" and (.witnesses | contains("w1") and contains("w2")
 at=$(jq -r .witnessedOn "$out")
 seen=$(date -d "$at" +%s)
 if [ "$seen" -lt "$before" ] || [ "$seen" -gt "$(date +%s)" ]; then bad "witnessed at $at"; fi
+expect 0 "whoever asks assayd for its keys is told as much" assayctl verify "$index"
+grep -Eqx "  seen    by w1, w2, first at $at" "$out" || bad "the witnesses are not told"
+expect 0 "as the audit does" assayctl audit
+grep -Eq "^  checkpoint  of [0-9]+ records, witnesses 2, the last on " "$out" || bad "the witnesses are not told"
 echo "$vkey" >"$stage/log.vkey"
 expect 0 "or by hand" tests/record/verify-by-hand "$stage/record.json" "$stage/record.pub.pem" "$stage/record.proof" "$stage/log.vkey" "$stage/w2/vkey"
 has "record $index of "
@@ -161,7 +165,10 @@ expect 2 "and cannot, asked for the third" assayctl gate us0-0/chip3 --keyring "
 sed '/w1/{s/A\(....\)$/B\1/;t;s/.\(....\)$/A\1/}' "$stage/record.proof" >"$stage/forged.proof"
 expect 3 "a cosignature that was altered is refused" reader --key "$stage/two.keyring" --proof "$stage/forged.proof"
 
+expect 2 "who does not answer cosigns nothing" cosign w3
+grep -Eq ": no witness has cosigned the [0-9]+ records: no quorum; mend what REASON says and run it again" "$err" || bad "something else is told"
 expect 2 "one of three is no quorum" cosign w1
+has "too few witnesses have cosigned the "
 query 'length == 1'
 expect 64 "a witness that nobody knows" cosign w9
 serve w3

@@ -317,8 +317,8 @@ static void test_odd_answers_are_no_cosignatures(void **state) {
                 { { 404, "no log of this origin\n" }, SUBMIT_UNKNOWN },
                 { { 301, "" }, SUBMIT_ODD },          /* nothing is followed */
                 { { 201, "" }, SUBMIT_ODD },
-                { { 429, "" }, SUBMIT_UNREACHABLE },
-                { { 503, "what would be signed cannot be kept\n" }, SUBMIT_UNREACHABLE },
+                { { 429, "" }, SUBMIT_UNABLE },
+                { { 503, "what would be signed cannot be kept\n" }, SUBMIT_UNABLE },
                 { { 200, large }, SUBMIT_UNREACHABLE },
         };
 
