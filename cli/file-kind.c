@@ -19,6 +19,7 @@ static const struct {
         FileKind kind;
         const char *begins, *has;
 } marks[] = {
+        { FILE_DATABASE,     "SQLite format 3",         NULL                                            },
         { FILE_PROOF,        "c2sp.org/tlog-proof",     NULL                                            },
         { FILE_KEYRING,      "{",                       "application/vnd.assay.keyring"                 },
         { FILE_TRUSTED_ROOT, "{",                       "application/vnd.dev.sigstore.trustedroot"      },
@@ -43,6 +44,7 @@ static const char *const words[_FILE_KIND_MAX] = {
         [FILE_PRIVATE_KEY] = "a private key",
         [FILE_PROOF] = "the proof that a record is in its log, for --proof",
         [FILE_CHECKPOINT] = "the checkpoint of a log, for audit --checkpoint",
+        [FILE_DATABASE] = "the database of a log, from which assayctl export, of its assayd, writes records",
         [FILE_TRUSTED_ROOT] = "what Sigstore's verifiers trust",
 };
 

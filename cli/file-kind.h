@@ -13,6 +13,7 @@ typedef enum FileKind {
         FILE_PUBLIC_KEYS,
         FILE_PRIVATE_KEY,
         FILE_PROOF,
+        FILE_DATABASE,
         FILE_CHECKPOINT,
         FILE_TRUSTED_ROOT,
         _FILE_KIND_MAX,

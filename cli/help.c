@@ -32,7 +32,7 @@ static const OptionHelp of_some_verbs[] = {
         { "plan",       "NAME",     "scan, verdict, gate, coverage, verify: the plan (scan: preflight, coverage: infleet by default)"          },
         { "seed",       "N",        "scan: repeat the random choices of an earlier scan"                                                       },
         { "note",       "TEXT",     "scan: a line, such as a work order, to be signed into the records of its servers"                             },
-        { "challenge",  "BASE64",   "scan: 4 to 128 bytes of yours to be signed into the records; verify: which must be in them"               },
+        { "challenge",  "BASE64",   "scan: 4 to 128 characters of base64 to be signed into the records, at best 16 random bytes; verify: which must be in them"               },
         { "budget",     "SEC",      "scan: less device time than the plan allows"                                                              },
         { "no-wait",    "",         "scan: print the scan's number and leave"                                                                  },
         { "chips",      "",         "targets: list chips too; audit: how often each was scanned, and with what result"                         },

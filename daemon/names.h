@@ -32,7 +32,7 @@
 
 /* options of StartScan, a{sv}; any other key is refused */
 #define ASSAY_OPTION_SEED      "Seed"      /* t */
-#define ASSAY_OPTION_CHALLENGE "Challenge" /* s, at most 128 bytes of base64 */
+#define ASSAY_OPTION_CHALLENGE "Challenge" /* s, 4 to 128 characters of base64 */
 #define ASSAY_OPTION_NOTE      "Note"      /* s, a line of 1 to 256 bytes of printable UTF-8 */
 #define ASSAY_OPTION_BUDGET    "BudgetSec" /* d, device seconds, less than the plan's */
 

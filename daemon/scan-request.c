@@ -41,7 +41,7 @@ static int read_challenge(sd_bus_message *message, ScanOptions *options, sd_bus_
                 return r;
         if (strlen(challenge) > SCAN_CHALLENGE_MAX || !is_base64(challenge))
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                     "%s is not 4 to %d bytes of base64", ASSAY_OPTION_CHALLENGE,
+                                     "%s is not 4 to %d characters of base64", ASSAY_OPTION_CHALLENGE,
                                      SCAN_CHALLENGE_MAX);
 
         (void) snprintf(options->challenge, sizeof(options->challenge), "%s", challenge);

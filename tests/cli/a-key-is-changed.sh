@@ -34,6 +34,8 @@ has "File exists"
 expect 0 "one of the other algorithm" assayctl keys create "$stage/p256.pem" --algorithm ecdsa-p256 --json
 query ".keyId == \"$(fingerprint "$stage/p256.pem.pub")\" and .algorithm == \"ecdsa-p256\""
 expect 64 "there is no third" assayctl keys create "$stage/rsa.pem" --algorithm rsa
+expect 64 "no origin has a blank" assayctl keys create "$stage/log.pem" --origin "stage.example/lo g"
+has "an origin without white space"
 expect 0 "a log's key has a vkey" assayctl keys create "$stage/log.pem" --origin stage.example/log
 has "log stage.example/log+"
 expect 64 "which P-256 has not" assayctl keys create "$stage/other.pem" --algorithm ecdsa-p256 --origin stage.example/log

@@ -37,6 +37,8 @@ done
 mkdir "$stage/bin" && ln -s /bin/false "$stage/bin/ssh"
 expect 69 "a host that ssh does not reach" env PATH="$stage/bin:$PATH" "$ctl" --host nowhere.invalid targets
 expect 0 "help" "$ctl" --help
+expect 0 "what a challenge is" "$ctl" verify --help
+tr -s ' \n' ' ' <"$out" | grep -q "4 to 128 characters of base64" || bad "otherwise"
 expect 0 "help of one verb" "$ctl" audit --help
 has "--checkpoint FILE"
 grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
@@ -105,7 +107,10 @@ expect 64 "no plans at all" env ASSAY_PLANS="$stage/nowhere" "$ctl" plans
 has "there are no plans in $stage/nowhere"
 expect 64 "a plan with a mistake" assayctl scan trn-0 --plan broken
 has "broken.yaml:5:"
-expect 64 "a challenge that is no base64" assayctl scan trn-0 --plan quick --challenge 'a b'
+for challenge in 'a b' Yg= "$(head -c 97 /dev/zero | base64 -w 0)"; do
+        expect 64 "a challenge of ${#challenge} characters that is none" assayctl scan trn-0 --plan quick --challenge "$challenge"
+        has "not 4 to 128 characters of base64"
+done
 expect 64 "a scan that does not exist" assayctl show 99
 expect 64 "a record that does not exist" assayctl verify 99
 expect 1 "a scan" assayctl --quiet scan trn-0 --plan quick
@@ -153,7 +158,8 @@ assayctl keys show >"$stage/station.keyring"
 assayctl export 2 --format proof --output "$stage/2.proof"
 assayctl export 2 --format bundle --output "$stage/2.bundle"
 assayctl export 2 --format cloudevents --output "$stage/2.event"
-for given in "station.keyring a keyring" "record.pub.pem public keys" "record.pem a private key" "2.proof the proof" "2.event a CloudEvent"; do
+for given in "station.keyring a keyring" "record.pub.pem public keys" "record.pem a private key" "2.proof the proof" "2.event a CloudEvent" \
+        "records.db the database of a log"; do
         expect 3 "${given#* } for a record" "$ctl" verify "$stage/${given%% *}" --keyring "$stage/station.keyring"
         has "this is no record, but ${given#* }"
 done
