@@ -69,6 +69,8 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_KEY,                /* another key signs, and no rotation says so */
         RECORD_AUDIT_TILE,               /* a tile has another entry or hash than the records make */
         RECORD_AUDIT_ARCHIVE,            /* an archive is not the one that its record tells of */
+        RECORD_AUDIT_EARLIER,            /* a record says of earlier ones of its chip what these are not */
+        RECORD_AUDIT_VERSION,            /* a chip's record is of an older version than one before it */
         /* cannot tell */
         RECORD_AUDIT_UNKNOWN,            /* a record of a key that is not known, or that a keyring cannot tell of */
         RECORD_AUDIT_NO_CHECKPOINT,      /* none was given, or whose signature counts is not known */

@@ -325,6 +325,8 @@ CONTRADICTIONS_V2 = [
     ("an earlier record", 5, "", put(earlier=4, standing=0), HOLDS),
     ("an earlier record that is itself", 5, "", put(earlier=5), REFUSED),
     ("a failure that comes later", 5, "", put(earlier=4, standing=6), REFUSED),
+    ("a failure behind the newest record before it", 5, "", put(earlier=3, standing=4), REFUSED),
+    ("a failure, of a place where another chip was seen last", 5, "", put(standing=4), HOLDS),
     ("an earlier record of no number", 5, "", put(earlier="4"), REFUSED),
     ("a step that ended before it began", 5, "steps.hbm", put(ms=[2, 1]), REFUSED),
     ("a step that outlived its run", 5, "steps.hbm", put(ms=[2, 10 ** 9]), REFUSED),
@@ -666,6 +668,19 @@ def rewritten(bench):
             ("a run that has no end", HOLDS, {}, (17, *range(18, 36))),
             ("a record of another log", REFUSED, {20: at("log", put(origin="fleet.example/stations/st-018"))}, ())):
         bench.log(what, expected, *rewrite(bench, changes, left_out))
+
+    # The chip of 5 and 23 passed; that of 4 and 22 failed.
+    for what, expected, changes in (("a record of the newest before it", HOLDS, {23: at("", put(earlier=5))}),
+                                    ("a record of one of another chip", REFUSED, {23: at("", put(earlier=6))}),
+                                    ("a record that skips the newest before it", REFUSED, {23: at("", put(earlier=3))}),
+                                    ("a record of none before it", REFUSED, {5: at("", put(earlier=4))}),
+                                    ("a record of a failure of its chip", HOLDS, {22: at("", put(earlier=4, standing=4))}),
+                                    ("a record of a run-start as a failure", REFUSED, {23: at("", put(earlier=5, standing=0))}),
+                                    ("a record of a failure of another chip", REFUSED, {23: at("", put(earlier=5, standing=4))}),
+                                    ("a record of a pass as a failure", REFUSED, {23: at("", put(earlier=5, standing=5))}),
+                                    ("a record of version 1 behind one of version 2", REFUSED, {23: as_v1}),
+                                    ("a log of version 1, and then 2", HOLDS, {index: as_v1 for index in range(1, 17)})):
+        bench.log(what, expected, *rewrite(bench, changes))
 
     def name_old(server):
         chip = server["components"][3]["annotations"]

@@ -266,8 +266,10 @@ def judge(record, table=None):
         raise Refused("it ended before it began")
     if (record.index == 0) == ("previous" in record.predicate):
         raise Refused("only the first record follows none")
-    if record.type.endswith("health:v2") and max(record.predicate.get("earlier", -1), record.predicate.get("standing", -1)) >= record.index:
-        raise Refused("it refers to no record before it")
+    if record.kind() == "health":
+        earlier, standing = record.predicate.get("earlier", record.index - 1), record.predicate.get("standing", -1)
+        if earlier >= record.index or standing > earlier:
+            raise Refused("it refers to no record before it, or to a failure behind the newest of them")
     check_subject(record)
     if record.kind() == "archive":
         archived(record)

@@ -130,7 +130,7 @@ class Log:
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
         origin = current = None
-        starts, rolled, begun = {}, set(), set()
+        starts, rolled, begun, chips = {}, set(), set(), {}
         for index, record in sorted(self.records.items()):
             predicate = record.predicate
             origin = origin or predicate["log"]["origin"]
@@ -152,6 +152,8 @@ class Log:
                 starts[predicate["run"]["id"]] = record
             elif record.kind().startswith("health"):
                 self.attempt_and_note(index, self.check_start, record, starts)
+            if record.kind() == "health":
+                self.attempt(index, self.check_earlier, record, chips)
             if record.kind() == "health-summary":
                 rolled.add(predicate["run"]["id"])
                 self.attempt(index, self.check_roll_up, record)
@@ -183,6 +185,25 @@ class Log:
         run = record.predicate["run"]["id"]
         if run in rolled or record.kind() == "run-start" and run in begun:
             raise Refused("other records of its run should follow it, and are before it")
+
+    def check_earlier(self, record, chips):
+        """What a chip's record says of those before it: the newest in its place, of the same chip; and one in which it FAILED, which no archive may have alone."""
+        predicate, digest = record.predicate, record.subject["digest"]
+        before = chips.setdefault(predicate.get("location", {}).get("path", digest["sha256"]), [])
+        newest, earlier, standing = before[-1] if before else None, predicate.get("earlier"), predicate.get("standing")
+        before.append(record)
+        if record.type.endswith(":v1") and "v2" in chips:
+            raise Refused("it is of version 1, behind one of version 2")
+        if record.type.endswith(":v2"):
+            chips["v2"] = True
+        if earlier is not None and not (earlier == newest.index and newest.subject["digest"] == digest if newest and earlier <= newest.index else earlier not in self.records):
+            raise Refused(f"the newest record before it of its chip is not {earlier}")
+        if standing is None:
+            return
+        if standing not in self.records:
+            self.never.add(standing)
+        elif not any(one.index == standing and one.subject["digest"] == digest and one.predicate["result"] == "FAILED" for one in before):
+            raise Refused(f"its chip did not fail in record {standing}")
 
     def check_start(self, record, starts):
         """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""

@@ -130,6 +130,23 @@ static void test_a_failure_is_in_no_archive_before_its_roll_up(void **state) {
         trial_done(&trial);
 }
 
+/* Nor what a later record calls a failure that stood, though no roll-up of it is here either. */
+static void test_a_failure_that_stood_is_in_no_archive(void **state) {
+        json_t *second;
+        Trial trial;
+
+        begin(&trial);
+        add_archive(&trial.ledger, "254-255", NULL, NULL);
+        second = ledger_second(&trial.ledger, true);
+        ledger_set(second, "predicate.standing", "%u", FAILED);
+        ledger_add(&trial.ledger, second, NULL, NULL);
+        trial_sign(&trial);
+        hide(&trial, FAILED, FAILED + 2);
+        expect(&trial, RESULT_INCONCLUSIVE, 1, 1);
+        assert_non_null(strstr(finding(&trial, RECORD_AUDIT_WITHHELD)->text, "it FAILED, as record 257 says"));
+        trial_done(&trial);
+}
+
 /* ---- forged ---- */
 
 static void test_a_forged_archive_covers_nothing(void **state) {
@@ -314,6 +331,7 @@ int main(void) {
                 cmocka_unit_test(test_a_mark_is_as_good_as_nothing),
                 cmocka_unit_test(test_a_failure_is_in_no_archive),
                 cmocka_unit_test(test_a_failure_is_in_no_archive_before_its_roll_up),
+                cmocka_unit_test(test_a_failure_that_stood_is_in_no_archive),
                 cmocka_unit_test(test_a_forged_archive_covers_nothing),
                 cmocka_unit_test(test_an_archive_of_another_key_covers_nothing),
                 cmocka_unit_test(test_an_archive_has_what_is_not_here),

@@ -466,6 +466,77 @@ static void test_a_roll_up_names_no_record_from_before_its_run(void **state) {
         }
 }
 
+/* Of two scans: chip 0 passed in 1, its neighbour failed in 2, and AT is the record of one of them in the second. */
+static void test_what_a_record_says_of_earlier_ones_is_held_against_them(void **state) {
+        enum { FIRST = LEDGER_SCAN + 1, SECOND, NONE = -1 };
+        static const struct {
+                unsigned at;
+                int earlier, standing;
+                int hidden;
+                Result verdict;
+                RecordAuditKind kind;
+        } cases[] = {
+                { FIRST, 1, NONE, NONE, RESULT_PASSED },
+                { SECOND, 2, 2, NONE, RESULT_PASSED },
+                { SECOND, NONE, 2, NONE, RESULT_PASSED }, /* another chip may have been in its place since */
+                { FIRST, 2, NONE, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER },
+                { FIRST, 3, NONE, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER },
+                { FIRST, 0, NONE, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER },
+                { FIRST, 1, 1, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER }, /* it passed */
+                { FIRST, 1, 0, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER },
+                { FIRST, NONE, 2, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER }, /* that is another chip */
+                { SECOND, NONE, 3, NONE, RESULT_FAILED, RECORD_AUDIT_EARLIER }, /* the server */
+                { FIRST, 3, NONE, 3, RESULT_INCONCLUSIVE, RECORD_AUDIT_WITHHELD }, /* that might be it */
+                { FIRST, 0, NONE, 0, RESULT_FAILED, RECORD_AUDIT_EARLIER }, /* a newer one is here */
+                { SECOND, 2, 2, 2, RESULT_INCONCLUSIVE, RECORD_AUDIT_WITHHELD },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                Trial trial;
+
+                trial_init(&trial);
+                trial.tells_leaves = true;
+                ledger_scan(&trial.ledger, false);
+                for (unsigned at = LEDGER_SCAN; at < 2 * LEDGER_SCAN; at++) {
+                        json_t *root = at == LEDGER_SCAN ? ledger_statement(&trial.ledger, payloads.start) : at == FIRST ? ledger_statement(&trial.ledger, payloads.health) :
+                                       at == SECOND ? ledger_second(&trial.ledger, true) : ledger_roll_up(&trial.ledger);
+
+                        if (at == cases[i].at && cases[i].earlier != NONE)
+                                ledger_set(root, "predicate.earlier", "%d", cases[i].earlier);
+                        if (at == cases[i].at && cases[i].standing != NONE)
+                                ledger_set(root, "predicate.standing", "%d", cases[i].standing);
+                        ledger_add(&trial.ledger, root, NULL, NULL);
+                }
+                trial_sign(&trial);
+                if (cases[i].hidden != NONE)
+                        trial.hides[cases[i].hidden] = true;
+                if (trial_run(&trial) != cases[i].verdict || (cases[i].verdict != RESULT_PASSED && trial.report->n_of_kind[cases[i].kind] != 1))
+                        fail_msg("case %zu: %s", i, result_to_string(trial.report->verdict));
+                trial_done(&trial);
+        }
+}
+
+/* Its rules are others: what was not measured may pass. */
+static void test_a_log_does_not_go_back_to_version_1(void **state) {
+        for (unsigned i = 0; i < 2; i++) {
+                json_t *newer;
+                Trial trial;
+
+                trial_init(&trial);
+                ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+                newer = ledger_statement(&trial.ledger, payloads.signed_health);
+                if (i == 0)
+                        ledger_add(&trial.ledger, newer, NULL, NULL);
+                ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), NULL, NULL);
+                if (i == 1)
+                        ledger_add(&trial.ledger, newer, NULL, NULL);
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), i == 0 ? RESULT_FAILED : RESULT_PASSED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_VERSION], i == 0);
+                trial_done(&trial);
+        }
+}
+
 static void test_a_refused_record_spoils_the_log(void **state) {
         Trial trial;
 
@@ -926,6 +997,8 @@ int main(void) {
                 cmocka_unit_test(test_who_says_no_seed_says_no_other_one),
                 cmocka_unit_test(test_a_decision_is_about_the_records_before_it),
                 cmocka_unit_test(test_a_roll_up_names_no_record_from_before_its_run),
+                cmocka_unit_test(test_what_a_record_says_of_earlier_ones_is_held_against_them),
+                cmocka_unit_test(test_a_log_does_not_go_back_to_version_1),
                 cmocka_unit_test(test_a_refused_record_spoils_the_log),
                 cmocka_unit_test(test_an_unknown_key_leaves_it_open),
                 cmocka_unit_test(test_a_key_that_no_rotation_names_is_told),

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Runs, what they came to, and how often each chip was tried. What later records are held against is kept in objects of JSON, which have their members
- * in the order in which they came:
- *
- *     runs         of which the roll-up is still to come, by ID: the record and place of the start, what begin_of() that told, and the chips met so far
- *     ended        the record of the roll-up of each of the others, by ID
- *     challenges   the first run-start that each is answered by
- *     plans        by name: the newest run-start of each, and the plan's digest
- *     chips        by identity and plan: the place among those of the report
- *     failures     likewise: the newest record that FAILED, where none has passed since
- *     repairs      by identity: the newest record
- */
+/* Runs: what each began with, what its results tell, and what its roll-up makes of them. */
 
 #include "daemon/record/audit/audit.h"
 
@@ -21,59 +10,25 @@
 
 #include "daemon/record/encode/json.h"
 
-json_t *audit_memory_new(void) {
-        return json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}, s:{}, s:{}}", "runs", "ended", "challenges", "plans", "chips", "failures", "repairs");
-}
-
-static json_t *recall(const RecordAudit *audit, const char *list, const char *key) {
-        return json_object_get(json_object_get(audit->memory, list), key);
-}
-
-static void forget(RecordAudit *audit, const char *list, const char *key) {
-        (void) json_object_del(json_object_get(audit->memory, list), key);
-}
-
-/* Takes VALUE over; NULL: there was no memory for it. */
-static void set(RecordAudit *audit, json_t *object, const char *key, json_t *value) {
-        if (json_object_set_new(object, key, value) < 0)
-                audit->error = -ENOMEM;
-}
-
-static void keep(RecordAudit *audit, const char *list, const char *key, json_t *value) {
-        set(audit, json_object_get(audit->memory, list), key, value);
-}
-
-static json_t *index_json(const AuditRecord *record) {
-        return json_integer((json_int_t) record->entry->index);
-}
-
-static uint64_t index_of(const json_t *object, const char *key) {
-        return (uint64_t) json_integer_value(json_object_get(object, key));
-}
-
 /* The record that a roll-up's COMPONENT names. */
 static uint64_t named_index(const json_t *component) {
-        return index_of(json_object_get(component, "annotations"), "logIndex");
+        return memory_index(json_object_get(component, "annotations"), "logIndex");
 }
 
 static const json_t *plan_of(const AuditRecord *record) {
         return json_array_get(json_object_get(record->predicate, "configuration"), 0);
 }
 
-static const char *place_of(const AuditRecord *record, char text[static LOCATION_STRING_MAX]) {
-        return record->entry->subject.server[0] ? location_format(&record->entry->subject, text) : record->subject;
-}
-
 /* The run of RECORD; NULL: no memory. */
 static json_t *run_of(RecordAudit *audit, const AuditRecord *record) {
-        if (!recall(audit, "runs", record->entry->run))
-                keep(audit, "runs", record->entry->run, json_pack("{s:[]}", "chips"));
-        return recall(audit, "runs", record->entry->run);
+        if (!memory_find(audit, "runs", record->entry->run))
+                memory_keep(audit, "runs", record->entry->run, json_pack("{s:[]}", "chips"));
+        return memory_find(audit, "runs", record->entry->run);
 }
 
 /* Its roll-up is the last record of a run, and tells of all others: what comes behind it nobody would look at. */
 static void check_ended(RecordAudit *audit, const AuditRecord *record) {
-        const json_t *ended = recall(audit, "ended", record->entry->run);
+        const json_t *ended = memory_find(audit, "ended", record->entry->run);
 
         if (ended)
                 audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "its run ended in record %" PRIu64,
@@ -90,23 +45,23 @@ static void check_challenge(RecordAudit *audit, const AuditRecord *record) {
 
         if (!*challenge)
                 return;
-        first = recall(audit, "challenges", challenge);
+        first = memory_find(audit, "challenges", challenge);
         if (!first)
-                keep(audit, "challenges", challenge, json_pack("{s:o, s:s}", "index", index_json(record), "began", began));
+                memory_keep(audit, "challenges", challenge, json_pack("{s:o, s:s}", "index", audit_index_json(record), "began", began));
         else if (strcmp(text_of(first, "began"), began) != 0)
-                audit_find(audit, RECORD_AUDIT_CHALLENGE, index_of(first, "index"), index,
-                           "records %" PRIu64 " and %" PRIu64 " begin scans that answer one challenge", index_of(first, "index"), index);
+                audit_find(audit, RECORD_AUDIT_CHALLENGE, memory_index(first, "index"), index,
+                           "records %" PRIu64 " and %" PRIu64 " begin scans that answer one challenge", memory_index(first, "index"), index);
 }
 
 static void check_plan(RecordAudit *audit, const AuditRecord *record) {
         const char *name = record->entry->plan, *digest = text_of(json_object_get(plan_of(record), "digest"), "sha256");
-        const json_t *before = recall(audit, "plans", name);
+        const json_t *before = memory_find(audit, "plans", name);
         uint64_t index = record->entry->index;
 
         if (before && strcmp(text_of(before, "sha256"), digest) != 0)
-                audit_find(audit, RECORD_AUDIT_PLAN, index_of(before, "index"), index, "plan %s reads %.16s…, and %.16s… since record %" PRIu64, name,
+                audit_find(audit, RECORD_AUDIT_PLAN, memory_index(before, "index"), index, "plan %s reads %.16s…, and %.16s… since record %" PRIu64, name,
                            text_of(before, "sha256"), digest, index);
-        keep(audit, "plans", name, json_pack("{s:o, s:s}", "index", index_json(record), "sha256", digest));
+        memory_keep(audit, "plans", name, json_pack("{s:o, s:s}", "index", audit_index_json(record), "sha256", digest));
 }
 
 /* What a run begins with, its results tell too: what is found out later does not change it. */
@@ -135,7 +90,7 @@ static json_t *begin_of(const AuditRecord *record) {
 static void check_begin(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
         _cleanup_json_ json_t *begin = begin_of(record);
         const json_t *began = json_object_get(run, "begin");
-        uint64_t index = record->entry->index, start = index_of(run, "start");
+        uint64_t index = record->entry->index, start = memory_index(run, "start");
 
         if (!begin)
                 audit->error = -ENOMEM;
@@ -158,13 +113,13 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
         check_plan(audit, record);
         if (json_object_get(run, "begin"))
                 audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "the run of record %" PRIu64 " begins again",
-                           index_of(run, "start"));
+                           memory_index(run, "start"));
         if (json_array_size(json_object_get(run, "chips")) > 0)
                 audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "its run has a result in record %" PRIu64 " already",
                            named_index(json_array_get(json_object_get(run, "chips"), 0)));
-        set(audit, run, "start", index_json(record));
-        set(audit, run, "where", json_string(place_of(record, where)));
-        set(audit, run, "begin", begin_of(record));
+        memory_set(audit, run, "start", audit_index_json(record));
+        memory_set(audit, run, "where", json_string(audit_place_text(record, where)));
+        memory_set(audit, run, "begin", begin_of(record));
         return audit->error;
 }
 
@@ -173,7 +128,7 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
 /* As a roll-up has to name it. */
 static void keep_chip(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
         const RecordEntry *entry = record->entry;
-        json_t *chip = json_pack("{s:{s:s}, s:{s:o, s:s, s:s, s:O*}}", "digest", "sha256", record->subject, "annotations", "logIndex", index_json(record),
+        json_t *chip = json_pack("{s:{s:s}, s:{s:o, s:s, s:s, s:O*}}", "digest", "sha256", record->subject, "annotations", "logIndex", audit_index_json(record),
                                  "recordSha256", entry->id, "result", result_to_string(entry->result), "slot",
                                  json_object_get(json_object_get(record->predicate, "location"), "path"));
 
@@ -181,60 +136,13 @@ static void keep_chip(RecordAudit *audit, const json_t *run, const AuditRecord *
                 audit->error = -ENOMEM;
 }
 
-/* Of the report; NULL: no memory. */
-static RecordAuditChip *chip_of(RecordAudit *audit, const char *key) {
-        RecordAuditReport *report = &audit->report;
-        const json_t *place = recall(audit, "chips", key);
-
-        if (place)
-                return &report->chips[json_integer_value(place)];
-        if (audit_grow((void **) &report->chips, report->n_chips, sizeof(*report->chips)) < 0) {
-                audit->error = -ENOMEM;
-                return NULL;
-        }
-        keep(audit, "chips", key, json_integer((json_int_t) report->n_chips));
-        report->chips[report->n_chips] = (RecordAuditChip) {};
-        return &report->chips[report->n_chips++];
-}
-
-/* A failure that a pass follows is what somebody who wants a pass makes. */
-static void check_rerun(RecordAudit *audit, const AuditRecord *record, const char *key, const char *where) {
-        const json_t *failed = recall(audit, "failures", key), *repaired = recall(audit, "repairs", record->subject);
-        uint64_t first = (uint64_t) json_integer_value(failed);
-        const RecordEntry *entry = record->entry;
-
-        if (entry->result == RESULT_FAILED)
-                keep(audit, "failures", key, index_json(record));
-        if (entry->result == RESULT_FAILED || entry->result == RESULT_INCONCLUSIVE || !failed)
-                return;
-        if (!repaired || (uint64_t) json_integer_value(repaired) <= first)
-                audit_find(audit, RECORD_AUDIT_RERUN, first, entry->index, "%s failed %s in record %" PRIu64 " and %s it in record %" PRIu64 ", not repaired between",
-                           where, entry->plan, first, entry->result == RESULT_PASSED ? "passed" : "passed with a warning", entry->index);
-        forget(audit, "failures", key);
-}
-
 int audit_chip_take(RecordAudit *audit, const AuditRecord *record) {
-        char key[RECORD_ID_HEX + sizeof(record->entry->plan)], where[LOCATION_STRING_MAX];
-        const RecordEntry *entry = record->entry;
         const json_t *run = run_of(audit, record);
-        RecordAuditChip *chip;
 
         keep_chip(audit, run, record);
         check_ended(audit, record);
         check_begin(audit, run, record);
-        if (record->verified->stage == STAGE_REPAIR)
-                keep(audit, "repairs", record->subject, index_json(record));
-        (void) snprintf(key, sizeof(key), "%s%s", record->subject, entry->plan);
-        chip = chip_of(audit, key);
-        if (!chip)
-                return audit->error;
-        (void) snprintf(chip->subject, sizeof(chip->subject), "%s", record->subject);
-        (void) snprintf(chip->where, sizeof(chip->where), "%s", place_of(record, where));
-        (void) snprintf(chip->plan, sizeof(chip->plan), "%s", entry->plan);
-        (void) audit_plain(chip->plan);
-        chip->n_results[entry->result]++;
-        chip->newest = entry->index;
-        check_rerun(audit, record, key, chip->where);
+        audit_part_take(audit, record);
         return audit->error;
 }
 
@@ -264,7 +172,7 @@ static void check_component(RecordAudit *audit, const AuditRecord *record, const
                 if (result_from_string(text_of(annotations, "result")) == RESULT_FAILED)
                         audit_need(audit, index, own);
                 /* A record that is not here cannot contradict it, but where the run began later. */
-                if (!audit_is_unread(audit, index) || (json_object_get(run, "begin") && index <= index_of(run, "start")))
+                if (!audit_is_unread(audit, index) || (json_object_get(run, "begin") && index <= memory_index(run, "start")))
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it names record %" PRIu64 ", which is none of a chip in this run", index);
                 return;
         }
@@ -295,8 +203,8 @@ int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
                 check_component(audit, record, run, chip);
         json_array_foreach(chips, i, chip)
                 audit_find(audit, RECORD_AUDIT_ROLL_UP, index, index, "it leaves out the chip of record %" PRIu64, named_index(chip));
-        forget(audit, "runs", record->entry->run);
-        keep(audit, "ended", record->entry->run, index_json(record));
+        memory_forget(audit, "runs", record->entry->run);
+        memory_keep(audit, "ended", record->entry->run, audit_index_json(record));
         return audit->error;
 }
 
@@ -307,29 +215,17 @@ static void tell_unfinished(RecordAudit *audit, const json_t *run) {
         size_t n = json_array_size(chips);
 
         if (begin)
-                audit_find(audit, RECORD_AUDIT_UNFINISHED, index_of(run, "start"), index_of(run, "start"), "%s: %s has begun and no result follows",
+                audit_find(audit, RECORD_AUDIT_UNFINISHED, memory_index(run, "start"), memory_index(run, "start"), "%s: %s has begun and no result follows",
                            text_of(run, "where"), text_of(json_object_get(begin, "plan"), "name"));
         else if (n > 0)
                 audit_find(audit, RECORD_AUDIT_UNFINISHED, named_index(json_array_get(chips, 0)), named_index(json_array_get(chips, n - 1)),
                            "results of %zu chips and no roll-up of their server", n);
 }
 
-static int compare_chips(const void *a, const void *b) {
-        const RecordAuditChip *x = a, *y = b;
-        int r = strverscmp(x->where, y->where);
-
-        if (r == 0)
-                r = strcmp(x->plan, y->plan);
-        return r != 0 ? r : strcmp(x->subject, y->subject);
-}
-
 void audit_runs_end(RecordAudit *audit) {
-        RecordAuditReport *report = &audit->report;
         const char *id;
         json_t *run;
 
         json_object_foreach(json_object_get(audit->memory, "runs"), id, run)
                 tell_unfinished(audit, run);
-        if (report->n_chips > 0)
-                qsort(report->chips, report->n_chips, sizeof(*report->chips), compare_chips);
 }

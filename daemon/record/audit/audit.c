@@ -31,6 +31,8 @@ static const struct {
         [RECORD_AUDIT_KEY] = { "key-changed", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_TILE] = { "tile-wrong", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_ARCHIVE] = { "archive-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_EARLIER] = { "earlier-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_VERSION] = { "version-older", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_CHECKPOINT] = { "checkpoint-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_WITNESS] = { "witness-missing", RECORD_AUDIT_OPEN },
@@ -343,6 +345,7 @@ int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
         audit_bundle_end(audit);
         audit_holes_tell(audit);
         audit_runs_end(audit);
+        audit_parts_end(audit);
         judge_end(audit);
         r = audit->error < 0 ? audit->error : audit_remember(audit);
         if (r < 0)

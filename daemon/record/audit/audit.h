@@ -73,7 +73,8 @@ struct RecordAudit {
         bool has_signed[_AUDIT_SIGNED_MAX]; /* one that verifies */
         Checkpoint signed_as[_AUDIT_SIGNED_MAX];
 
-        json_t *memory; /* audit-runs.c */
+        json_t *memory; /* audit-memory.c */
+        uint64_t newer; /* behind the newest record of version 2; 0: there is none */
 
         /* times */
         char boot[RECORD_RUN_BYTES];
@@ -131,12 +132,27 @@ int audit_entry_check(RecordAudit *audit, uint64_t index, const TreeHash *leaf);
 void audit_bundle_end(RecordAudit *audit);
 int audit_nodes_check(RecordAudit *audit, uint64_t leaf, const TreeHash *whole, unsigned n);
 
-/* audit-runs.c: run-starts, what they came to, and how often each chip was tried. */
-json_t *audit_memory_new(void); /* NULL: no memory */
+/* audit-memory.c: lists of what is known by a key. NULL: no memory, or what is not there. */
+json_t *audit_memory_new(void);
+json_t *memory_find(const RecordAudit *audit, const char *list, const char *key);
+void memory_forget(RecordAudit *audit, const char *list, const char *key);
+/* VALUE is taken over; where it is NULL there was no memory for it. */
+void memory_set(RecordAudit *audit, json_t *object, const char *key, json_t *value);
+void memory_keep(RecordAudit *audit, const char *list, const char *key, json_t *value);
+uint64_t memory_index(const json_t *object, const char *key);
+json_t *audit_index_json(const AuditRecord *record);
+/* Its location, or the digest of its subject where it tells none. */
+const char *audit_place_text(const AuditRecord *record, char text[static LOCATION_STRING_MAX]);
+
+/* audit-runs.c: run-starts, and what they came to. */
 int audit_start_take(RecordAudit *audit, const AuditRecord *record);
 int audit_chip_take(RecordAudit *audit, const AuditRecord *record);
 int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record);
 void audit_runs_end(RecordAudit *audit);
+
+/* audit-parts.c: how often each chip was tried, and what its records say of earlier ones. */
+void audit_part_take(RecordAudit *audit, const AuditRecord *record);
+void audit_parts_end(RecordAudit *audit);
 
 /* audit-times.c: clocks, boots and silences. */
 void audit_times_take(RecordAudit *audit, const AuditRecord *record);

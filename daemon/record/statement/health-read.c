@@ -122,6 +122,8 @@ static void read_chip(Reading *reading, const json_t *predicate) {
 
         chip->earlier = read_earlier(reading, predicate, "earlier");
         chip->standing = read_earlier(reading, predicate, "standing");
+        if (chip->earlier.is_told && chip->standing.is_told && chip->standing.index > chip->earlier.index)
+                (void) REFUSE(reading, "its standing failure is behind the newest record before it");
         read_subject(reading, predicate, &chip->subject);
         chip->result = read_result(reading, predicate);
         read_steps(reading, json_object_get(predicate, "steps"));

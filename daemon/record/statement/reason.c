@@ -199,12 +199,13 @@ static void print_passed(Printer *printer, const RecordHealth *chip) {
         (void) print_untested(printer, chip, ", not tested: ");
 }
 
-/* Who repaired the chip looks for the failure that this record clears: ", after the failure in record 7" */
+/* Who repaired the chip looks for the failure that this record clears; which it was, one record cannot prove: ", after the failure in record 7, as it says" */
 static void print_standing(Printer *printer, const RecordHealth *chip) {
         if (!chip->standing.is_told || (chip->result != RESULT_PASSED && chip->result != RESULT_WARNED))
                 return;
         printer_text(printer, ", after the failure in record ");
         printer_digits(printer, chip->standing.index);
+        printer_text(printer, ", as it says");
 }
 
 static void print_chip(Printer *printer, const RecordHealth *chip, const char *subject) {
