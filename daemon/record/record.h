@@ -504,7 +504,7 @@ typedef struct RecordPolicy {
         uint64_t max_age_usec; /* 0: any. A failure does not age. */
         uint64_t now_usec;     /* 0: what the clock says */
         bool takes_old;        /* also what stands before the keyring's least index of a log: it does not count, and is there */
-        bool takes_older_rules; /* of one's own log: also what is of another shape or contradicts itself by rules of today, since an older program may have signed it */
+        bool takes_older_rules; /* of one's own log, or where a station is asked for its own: also what is of another shape or contradicts itself by rules of today, since an older program may have signed it */
         bool needs_proof;      /* that the record is in a log of the keyring, seen by its quorum of witnesses */
         const char *proof;     /* c2sp.org/tlog-proof@v1; NULL: none */
         size_t n_proof;

@@ -364,6 +364,33 @@ static void test_what_only_looks_like_an_archive_is_none(void **state) {
                 "UPDATE entry SET type = '" RECORD_TYPE_ARCHIVE "' WHERE idx = 270", 5);
 }
 
+/* A stricter rule than the one that it was signed under: what it tells is told, and the log stays open. */
+static void test_a_rule_that_changes_closes_no_log(void **state) {
+        Archive told = { .size = 1 };
+        _cleanup_free_ char *wrong = NULL;
+        uint8_t digest[DIGEST_BYTES] = {};
+        DraftGroup *group;
+        RecordScrub scrub;
+        char *size;
+
+        open_log();
+        region_set_add(&told.dropped, 5);
+        assert_int_equal(draft_archive(&archiving.log->station, &told, digest, &group), 0);
+        size = memmem(group->drafts[0].tail.text, group->drafts[0].tail.n, "\"size\":1", strlen("\"size\":1"));
+        assert_non_null(size);
+        memcpy(size, "\"size\":0", strlen("\"size\":0")); /* which today's schema refuses */
+        assert_int_equal(queue_put(archiving.log, group, 1), 0);
+        (void) place_take(archiving.log);
+        archiving_close(&archiving);
+        open_log();
+        if (record_log_check(archiving.log, &wrong) < 0)
+                fail_msg("%s", wrong ?: "");
+        record_log_scrubbed(archiving.log, &scrub);
+        assert_int_equal(scrub.n_unruled, 1);
+        assert_int_equal(scrub.n_pruned, 1);
+        refused("UPDATE record SET payload = NULL, signature = NULL, keyid = NULL WHERE idx = 6", 6);
+}
+
 /* ---- calamities ---- */
 
 /* Nothing is lost: what the log has dropped the archive has, and then a record says so. */
@@ -522,6 +549,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_archives_are_made_one_after_another, setup),
                 cmocka_unit_test_setup(test_a_log_that_lacks_an_envelope_does_not_open, setup),
                 cmocka_unit_test_setup(test_what_only_looks_like_an_archive_is_none, setup),
+                cmocka_unit_test_setup(test_a_rule_that_changes_closes_no_log, setup),
                 cmocka_unit_test_setup(test_a_death_loses_nothing, setup),
                 cmocka_unit_test_setup(test_power_that_fails_loses_nothing, setup),
                 cmocka_unit_test_setup(test_a_disk_that_fails_loses_nothing, setup),

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "checks/whole-file.h"
+#include "daemon/record/log/log.h"
 #include "tests/record/published.h"
 
 #define RECORDS 5
@@ -411,6 +412,37 @@ static void test_a_proven_alarm_stops_the_log(void **state) {
         assert_refused("its first 7 records are not those that were published");
 }
 
+/* A rule of today refuses the decision; it was signed, and counts. */
+static void test_a_rule_that_changes_takes_no_decision_back(void **state) {
+        LogDoubt doubt = { "forked" };
+        CheckpointSeen seen;
+        Checkpoint other;
+        DraftGroup *group;
+        char note[4096];
+        const char *wrong;
+        RecordLog *log;
+        char *cause;
+
+        append(RECORDS);
+        take_anchor(note);
+        assert_int_equal(checkpoint_verify(note, strlen(note), &published.policy, &other, &seen, &wrong), 0);
+        doubt.size = other.size;
+        doubt.root = other.root;
+        remove_state();
+        *published.elsewhere = '\0';
+        published.server.run[35] = '9';
+        append(RECORDS + 1);
+        log = open_log();
+        assert_int_equal(draft_decision(&log->station, &doubt, &log->head.tree, &(RecordDecision) { NOTE, 1007, "ann" }, &group), 0);
+        cause = memmem(group->drafts[0].tail.text, group->drafts[0].tail.n, "\"forked\"", 8);
+        assert_non_null(cause);
+        memcpy(cause, "\"spoons\"", 8);
+        assert_int_equal(queue_put(log, group, 1), 0);
+        (void) place_take(log);
+        assert_cosign(log, note, -ENOENT, "which somebody has decided to leave");
+        (void) record_log_free(log);
+}
+
 /* No decision makes what is damaged whole; and one needs a reason. */
 static void test_what_cannot_be_decided(void **state) {
         _cleanup_free_ char *text = NULL;
@@ -576,6 +608,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_nothing_is_decided_that_cannot_be_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nothing_is_published_before_the_decision, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_proven_alarm_stops_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_rule_that_changes_takes_no_decision_back, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_cannot_be_decided, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_envelopes_that_are_gone_stop_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_decision_names_all_that_is_gone, setup, teardown),

@@ -70,21 +70,19 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
         return r < 0 || !log->publisher.key ? r : await_checkpoint(log, ret);
 }
 
-/* Whether the decision at INDEX leaves CHECKPOINT. One that today's rules refuse leaves nothing. */
+/* Whether the decision at INDEX leaves CHECKPOINT, whatever rules of today say of the rest of it. What is no record of ours leaves nothing. */
 static int leaves(RecordLog *log, uint64_t index, const Checkpoint *checkpoint) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
-        _cleanup_json_ json_t *statement = NULL;
+        _cleanup_(log_record_done) LogRecord record = {};
+        _cleanup_free_ char *wrong = NULL;
         const json_t *left;
         char hex[DIGEST_HEX];
         int r;
 
-        r = log_read_record(log, index, &verified);
-        if (r == 0)
-                r = record_statement_read(verified.payload, verified.n_payload, &statement);
+        r = log_check_record(log, log->reader, index, &record, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? 0 : r;
-        left = json_object_get(json_object_get(statement, "predicate"), "signed");
-        return json_integer_value(json_object_get(left, "size")) == (json_int_t) checkpoint->size &&
+        left = json_object_get(json_object_get(record.statement, "predicate"), "signed");
+        return strcmp(record.verified.entry.type, RECORD_TYPE_DECISION) == 0 && json_integer_value(json_object_get(left, "size")) == (json_int_t) checkpoint->size &&
                strcmp(text_of(left, "sha256"), digest_to_hex(checkpoint->root.bytes, hex)) == 0;
 }
 
