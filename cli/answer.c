@@ -166,7 +166,7 @@ static void narrow(const VerifyPolicy *policy, const Location *where, const Reco
 
 int answer_part(const VerifyPolicy *policy, const Location *where, const Hint *hint, RecordStand *ret_stand, Answer *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
-        VerifyPolicy with_older = *policy; /* which clear nothing */
+        VerifyPolicy with_older = *policy; /* which stand for nothing but a failure, and clear nothing */
         RecordTrust trust;
         int r;
 

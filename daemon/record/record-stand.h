@@ -38,7 +38,7 @@ typedef struct RecordStand {
         RecordNamed *named; /* by a roll-up, malloc'd */
 } RecordStand;
 
-/* Of a verdict with its payload, which was verified. One that was signed under older rules stands for nothing but a failure. -EBADMSG, -ENOMEM. */
+/* Of a verdict with its payload, which was verified. One that was signed under older rules stands for nothing but a failure, of which the rest may be unreadable. -EBADMSG, -ENOMEM. */
 int record_stand_of(const RecordVerified *verified, RecordStand *ret);
 void record_stand_done(RecordStand *stand);
 /*

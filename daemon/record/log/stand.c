@@ -46,11 +46,24 @@ static bool is_away(const RecordHealth *chip) {
         return chip->n_steps > 0;
 }
 
-static int take_chip(const Health *health, const RecordVerified *verified, RecordStand *stand) {
-        stand->is_away = is_away(&health->chip);
+static int take_chip(const RecordVerified *verified, RecordStand *stand) {
         stand->result = verified->entry.result;
         stand->reason = strdup(verified->reason ?: "");
         return stand->reason ? 0 : -ENOMEM;
+}
+
+/* Of what rules of today refuse no pass comes, and a failure stays one, also where nothing else of it can be read. */
+static int take_older(const RecordVerified *verified, RecordStand *stand) {
+        stand->result = verified->entry.result == RESULT_FAILED ? RESULT_FAILED : RESULT_INCONCLUSIVE;
+        stand->reason = strdup(verified->reason ?: "");
+        return stand->reason ? 0 : -ENOMEM;
+}
+
+static int take(const Health *health, const RecordVerified *verified, RecordStand *stand) {
+        stand->is_away = !health->is_rollup && is_away(&health->chip);
+        if (verified->is_older)
+                return take_older(verified, stand);
+        return health->is_rollup ? take_rollup(health, stand) : take_chip(verified, stand);
 }
 
 int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
@@ -60,6 +73,12 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         int r;
 
         r = places_of_verified(verified, &health, &places);
+        if (r == -EBADMSG && verified->is_older) {
+                r = take_older(verified, &stand);
+                if (r == 0)
+                        *ret = stand;
+                return r;
+        }
         if (r < 0)
                 return r;
         stand.in_part = places.in_part;
@@ -67,9 +86,7 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         if (places.n_failed > 0)
                 (void) snprintf(stand.failed_step, sizeof(stand.failed_step), "%s", places.failed[0].step);
         places_done(&places);
-        r = health.is_rollup && !verified->is_older ? take_rollup(&health, &stand) : take_chip(&health, verified, &stand);
-        if (verified->is_older && stand.result != RESULT_FAILED)
-                stand.result = RESULT_INCONCLUSIVE;
+        r = take(&health, verified, &stand);
         if (r < 0) {
                 record_stand_done(&stand);
                 return r;
