@@ -41,6 +41,12 @@ int store_derive_signed(Store *store, const RecordEntry *entry, json_t *statemen
         return r;
 }
 
+int store_note_unread(Store *derived, const RecordEntry *entry) {
+        char subject[LOCATION_STRING_MAX];
+
+        return store_run(derived, STORE_INSERT_NEWEST, SQL(sql_text(location_format(&entry->subject, subject)), sql_text(STORE_UNREAD), sql_number(entry->index)));
+}
+
 /* ---- comparing ---- */
 
 typedef struct Row {
@@ -88,6 +94,19 @@ static int may_be_cleared(Store *store, const Row *row) {
         return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
+/* Of UNREAD, a part with a record that nobody can read, no more is known than which record of a plan is the newest. */
+static bool is_open(const Row *row, const char *unread) {
+        return strcmp(row->subject, unread) == 0 && strchr(row->key, '/');
+}
+
+/* Whether DUE, which is derived, may be missing. What tells of UNREAD stands before all else of its part. */
+static int may_be_missing(Store *store, const Row *due, char unread[static LOCATION_STRING_MAX]) {
+        if (strcmp(due->key, STORE_UNREAD) != 0)
+                return is_open(due, unread) ? 1 : may_be_cleared(store, due);
+        (void) snprintf(unread, LOCATION_STRING_MAX, "%s", due->subject);
+        return 1;
+}
+
 static int differ(const Row *row, char **ret_wrong) {
         return asprintf(ret_wrong, "what its tables say of %s (%s, record %lld) is not what the records come to: they were changed", row->subject, row->key,
                         (long long) row->index) < 0 ? -ENOMEM : -EBADMSG;
@@ -95,6 +114,7 @@ static int differ(const Row *row, char **ret_wrong) {
 
 static int compare_table(Store *store, Store *derived, StoreStatement which, char **ret_wrong) {
         Row row = { store_ask(store, which, SQL()) }, due = { store_ask(derived, which, SQL()) };
+        char unread[LOCATION_STRING_MAX] = "/"; /* no part is called so */
         int r, at;
 
         r = next_row(store, &row);
@@ -102,15 +122,13 @@ static int compare_table(Store *store, Store *derived, StoreStatement which, cha
                 r = next_row(derived, &due);
         while (r == 0 && (row.is_there || due.is_there)) {
                 at = order(&row, &due);
-                if (at > 0)
-                        r = may_be_cleared(store, &due);
-                if (at < 0 || (at > 0 && r == 0)) {
+                if (at != 0)
+                        r = at < 0 ? is_open(&row, unread) : may_be_missing(store, &due, unread);
+                if (at != 0 && r == 0)
                         r = differ(at < 0 ? &row : &due, ret_wrong);
-                        break;
-                }
-                if (r >= 0)
-                        r = at == 0 ? next_row(store, &row) : 0;
-                if (r == 0)
+                if (r >= 0 && at <= 0)
+                        r = next_row(store, &row);
+                if (r >= 0 && at >= 0)
                         r = next_row(derived, &due);
         }
         (void) store_answered(derived, due.statement, 0);

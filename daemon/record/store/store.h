@@ -140,6 +140,8 @@ typedef struct StoreRow {
 #define STORE_REGIONS "/regions"
 /* The same for the newest record that was asked to look at all that its plan promises: see Places. In older logs a plan may have none. */
 #define STORE_WHOLE "/whole"
+/* In derived tables alone, in place of a plan: by the rules of now no facts can be read from a record of that part. */
+#define STORE_UNREAD "/unread"
 #define STORE_PLAN_MAX 80 /* a plan with either */
 
 /* The end of the log: what the next record follows, and the tree that it goes into. */
@@ -234,9 +236,11 @@ struct json_t;
  * from the statement by the rules of now.
  */
 int store_derive_signed(Store *store, const RecordEntry *entry, struct json_t *statement);
+/* Says so of the part of ENTRY in DERIVED. */
+int store_note_unread(Store *derived, const RecordEntry *entry);
 /*
  * Whether both tables are what DERIVED has. -EBADMSG, and *ret_wrong (malloc'd) says which part differs. A failure that a record may have cleared whose
- * envelope was pruned is taken as it stands.
+ * envelope was pruned is taken as it stands, and so is, of a part of which a record is unread, what hangs on facts.
  */
 int store_compare_derived(Store *store, Store *derived, char **ret_wrong);
 /* Whether ENTRY is what RECORD says of itself; index and ID are not looked at. */
