@@ -117,6 +117,18 @@ static void measure_proofs(RecordLog *log) {
         printf("log-consistency %.3f ms\n", (cpu_msec() - start) / PROOFS);
 }
 
+/* The index of the newest record of a chip, and what the tables say of it. */
+static void measure_newest(Published *published, RecordLog *log) {
+        const RecordHealth *chips = published->server.chips;
+        double start = cpu_msec();
+        RecordEntry entry;
+
+        for (unsigned i = 0; i < PROOFS; i++)
+                if (record_log_newest(log, &chips[i % SERVER_CHIPS].subject.where, NULL, &entry) < 0)
+                        abort();
+        printf("log-newest %.1f us\n", (cpu_msec() - start) * 1e3 / PROOFS);
+}
+
 static void measure_scrub(RecordLog *log) {
         uint64_t n = record_log_size(log);
         double start = cpu_msec();
@@ -146,6 +158,7 @@ int main(void) {
         measure_open(&published, &log);
         published_wait(log, record_log_size(log));
         measure_proofs(log);
+        measure_newest(&published, log);
         measure_scrub(log);
         n = record_log_size(log);
         log = record_log_free(log);

@@ -326,6 +326,45 @@ static void test_a_log_that_an_old_copy_is_written_over_is_given_up(void **state
         }
 }
 
+/* What the tables of an old copy lead to is sound: before anything else is written only the last record tells it apart. */
+static void test_nobody_is_answered_from_an_old_copy(void **state) {
+        static const char *const moves[] = { "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(PASSIVE)" };
+
+        for (size_t i = 0; i < 2 * ELEMENTS(moves) * 4; i++) {
+                RecordLog *log = open_log();
+                Location chip = server.chips[0].subject.where;
+                struct pollfd told = { .fd = record_log_fd(log), .events = POLLIN };
+                uint64_t first = 0, cursor = 0;
+                RecordEntry entry;
+                char old[160];
+                int r = 0;
+
+                (void) snprintf(old, sizeof(old), "%s.old", place.log);
+                assert_int_equal(scan_once(log, &first), 0);
+                move_all(moves[0]);
+                copy_over(place.log, old, true);
+                assert_int_equal(scan_once(log, &first), 0);
+                assert_int_equal(record_log_newest(log, &chip, NULL, &entry), 0);
+                assert_in_range(entry.index, RECORDS, 2 * RECORDS);
+                move_all(moves[i / 2 % 2]);
+                copy_over(old, place.log, i % 2);
+                if (i / 4 == 0)
+                        r = record_log_newest(log, &chip, NULL, &entry);
+                if (i / 4 == 1)
+                        r = record_log_whole_before(log, &chip, "preflight", UINT64_MAX, &entry);
+                if (i / 4 == 2)
+                        r = record_log_failure(log, &chip, &entry);
+                if (i / 4 == 3)
+                        r = record_log_next_verdict(log, &cursor, &entry);
+                assert_int_equal(r, -EBADMSG);
+                assert_true(record_log_has_failed(log));
+                assert_int_equal(poll(&told, 1, 0), 1);
+                (void) record_log_free(log);
+                teardown(state);
+                setup(state);
+        }
+}
+
 static int64_t newest_checkpoint(void) {
         sqlite3_stmt *statement;
         int64_t size;
@@ -478,6 +517,7 @@ int main(void) {
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_an_old_copy_is_written_over_is_given_up, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nobody_is_answered_from_an_old_copy, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_checkpoint_is_signed_behind_an_old_copy, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_is_waited_for, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_was_cut_before_the_first_record_is_given_up, setup, teardown),

@@ -65,18 +65,19 @@ static int mend_finding(RecordLog *log, char **ret_wrong) {
 static int open_stores(RecordLog *log, char **ret_wrong) {
         uint64_t published = 0;
         bool has_changed;
+        Head head;
         int r;
 
         r = store_open(log->path, log->station.origin, &log->store, ret_wrong);
         if (r < 0)
                 return r;
-        r = store_head(log->store, &log->head);
+        r = store_head(log->store, &head);
         if (r < 0) {
                 if (r == -EBADMSG && !*ret_wrong)
                         *ret_wrong = strdup("the log has a gap");
                 return r;
         }
-        atomic_store(&log->size, log->head.tree.size);
+        log_take_end(log, &head);
         r = store_check_tree(log->store, &(Frontier) {}, log->head.tree.size);
         if (r < 0) {
                 if (r == -EBADMSG)
@@ -253,6 +254,15 @@ RecordLog *record_log_free(RecordLog *log) {
         free(log->wrong);
         free(log);
         return NULL;
+}
+
+void log_take_end(RecordLog *log, const Head *head) {
+        log->head = *head;
+        (void) pthread_mutex_lock(&log->mutex);
+        log->end.size = head->tree.size;
+        memcpy(log->end.id, head->id, DIGEST_BYTES);
+        (void) pthread_mutex_unlock(&log->mutex);
+        atomic_store(&log->size, head->tree.size);
 }
 
 /* ---- the event loop's side ---- */

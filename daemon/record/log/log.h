@@ -18,6 +18,12 @@
 #include "daemon/record/statement/statement.h"
 #include "daemon/record/store/store.h"
 
+/* The last record that was committed. */
+typedef struct LogEnd {
+        uint64_t size; /* with it; 0: there is none */
+        uint8_t id[DIGEST_BYTES];
+} LogEnd;
+
 struct RecordLog {
         /* set at opening */
         char *path;
@@ -50,6 +56,7 @@ struct RecordLog {
         pthread_mutex_t mutex;
         pthread_cond_t wake;
         DraftGroup *queued, *done;
+        LogEnd end;      /* what is committed, as whoever asks must find it */
         size_t n_groups; /* in the queue, in work, or with an outcome not yet taken */
         bool is_closing;
         char *wrong; /* why it has failed; set once */
@@ -108,6 +115,8 @@ void writer_try_kept(RecordLog *log, bool is_last);
 /* When that is due, CLOCK_MONOTONIC; UINT64_MAX: nothing is kept. */
 uint64_t writer_kept_due(const RecordLog *log);
 
+/* The log ends with HEAD, and whoever asks finds it. */
+void log_take_end(RecordLog *log, const Head *head);
 /* Starts a thread of the log. Its end is waited for when the log closes. */
 int log_start_thread(RecordLog *log, pthread_t *thread, void *(*run)(void *log), const char *name);
 /* In any thread. */

@@ -112,9 +112,8 @@ int writer_reopen(RecordLog *log) {
                 r = store_settle(store);
                 if (r < 0)
                         return r;
-                log->head = found;
-                log->head.is_handed_over = log->doubt.is_handed_over;
-                atomic_store(&log->size, found.tree.size);
+                found.is_handed_over = log->doubt.is_handed_over;
+                log_take_end(log, &found);
                 writer_settle_kept(log, true);
         } else if (found.tree.size != log->head.tree.size || memcmp(found.id, log->head.id, DIGEST_BYTES) != 0)
                 return -EBADMSG;
@@ -127,11 +126,6 @@ int writer_reopen(RecordLog *log) {
         return 0;
 }
 
-static void take_end(RecordLog *log, const Batch *batch) {
-        log->head = batch->end;
-        atomic_store(&log->size, log->head.tree.size);
-}
-
 /* After a commit in doubt the disk is asked what became of it. */
 static int commit(RecordLog *log, Batch *batch) {
         bool unknown;
@@ -139,7 +133,7 @@ static int commit(RecordLog *log, Batch *batch) {
 
         error = store_append(log->store, &log->head, batch->rows, batch->n, &unknown);
         if (error == 0) {
-                take_end(log, batch);
+                log_take_end(log, &batch->end);
                 return 0;
         }
         if (!unknown)
@@ -155,7 +149,7 @@ static int commit(RecordLog *log, Batch *batch) {
                 return error;
         if (log->head.tree.size != batch->end.tree.size)
                 return error;
-        take_end(log, batch);
+        log_take_end(log, &batch->end);
         return 0;
 }
 

@@ -96,6 +96,17 @@ int store_check_head(Store *store, const Head *head) {
         return store_answered(store, statement, r);
 }
 
+int store_check_id(Store *store, uint64_t index, const uint8_t id[static DIGEST_BYTES]) {
+        uint8_t found[DIGEST_BYTES];
+        int r;
+
+        (void) pthread_mutex_lock(&store->mutex);
+        (void) sqlite3_db_release_memory(store->db);
+        r = read_id(store, index, found);
+        (void) pthread_mutex_unlock(&store->mutex);
+        return r == -ENOENT || (r == 0 && memcmp(found, id, DIGEST_BYTES) != 0) ? -EBADMSG : r;
+}
+
 /* A leaf, which the next row must be of, and the nodes that became whole by it. */
 static int check_leaf(Store *store, sqlite3_stmt *rows, Frontier *tree) {
         uint64_t index = tree->size;

@@ -261,6 +261,8 @@ int store_size(Store *store, uint64_t *ret);
 int store_head(Store *store, Head *ret);
 /* Whether the last record is that of HEAD. -EBADMSG */
 int store_check_head(Store *store, const Head *head);
+/* Whether record INDEX has that ID, on the disk: SQLite keeps the pages that it has read until another connection has written. -EBADMSG */
+int store_check_id(Store *store, uint64_t index, const uint8_t id[static DIGEST_BYTES]);
 
 /* ---- checkpoints: see store-checkpoint.c ---- */
 
