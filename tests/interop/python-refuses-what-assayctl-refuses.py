@@ -544,6 +544,14 @@ def proofs(bench):
 # ---- a log ----
 
 
+def archive_of(bench, index, previous, dropped):
+    start = statement_of(bench.lines[0])
+    return {"_type": start["_type"], "predicateType": start["predicateType"].replace("run-start", "archive"),
+            "subject": [{"name": "records-000000000000.intoto.jsonl", "digest": {"sha256": "1" * 64}}],
+            "predicate": {"producer": start["predicate"]["producer"], "log": {"origin": bench.log_name, "index": index}, "previous": {"sha256": previous},
+                          "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped}}
+
+
 def edit(name, change):
     return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
 
@@ -570,11 +578,7 @@ def logs(bench):
     start = statement_of(lines[0])
 
     def archive(dropped):
-        return bench.record_key.envelope(
-            {"_type": start["_type"], "predicateType": start["predicateType"].replace("run-start", "archive"),
-             "subject": [{"name": "records-000000000000.intoto.jsonl", "digest": {"sha256": "1" * 64}}],
-             "predicate": {"producer": start["predicate"]["producer"], "log": {"origin": bench.log_name, "index": len(lines)}, "previous": {"sha256": ids[-1].hex()},
-                           "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped}})
+        return bench.record_key.envelope(archive_of(bench, len(lines), ids[-1].hex(), dropped))
 
     for what, expected, dropped in (("an archive", HOLDS, "2"), ("an archive of a chip that failed", REFUSED, "2,4"), ("an archive of its server", REFUSED, "17")):
         bench.log(what, expected, lines + [archive(dropped)])
@@ -610,11 +614,12 @@ def logs(bench):
     bench.tiles("a tile that nobody needs", HOLDS, lambda folder: shutil.rmtree(folder / "tile/0/001.p"))
 
 
-def rewrite(bench, changes, left_out=(), behind=()):
-    """The first two scans, changed and written again by who has both keys: the lines, and the checkpoint over them; BEHIND them some of their records."""
+def rewrite(bench, changes, left_out=(), behind=(), size=36, key=None, since=0):
+    """The first two scans, changed and written again by who has both keys: the lines, and the checkpoint over them; BEHIND them some of their records. KEY
+    signs those SINCE one of them."""
     lines, ids, leaves = [], {}, []
     bench.named = ids
-    for index in [index for index in range(36) if index not in left_out] + list(behind):
+    for index in [index for index in range(size) if index not in left_out] + list(behind):
         statement = statement_of(bench.lines[index])
         predicate = statement["predicate"]
         predicate["log"]["index"] = len(lines)
@@ -624,8 +629,8 @@ def rewrite(bench, changes, left_out=(), behind=()):
         predicate.pop("previous", None)
         if lines:
             predicate["previous"] = {"sha256": last}
-        lines.append(bench.record_key.envelope(statement))
-        record = Record(lines[-1], verify.Keyring(bench.keyrings["keys"]), verify.load_schemas(SCHEMAS))
+        lines.append((key if key and index >= since else bench.record_key).envelope(statement))
+        record = Record(lines[-1], verify.Keyring(bench.keyrings["keys"] + (key.pem() if key else "")), verify.load_schemas(SCHEMAS))
         leaves.append(record.leaf)
         last = record.id.hex()
         ids[index] = len(lines) - 1, last
@@ -701,6 +706,18 @@ def rewritten(bench):
         bench.log(what, expected, mark(lines, *gone), note)
 
 
+def changed_keys(bench):
+    """A key of the keyring takes over behind a record that is gone, which may be a rotation, or that an archive has, which none is."""
+    other = Signer()
+    bench.put("two", (bench.keyrings["log"] + other.pem()).encode())
+    lines, note = rewrite(bench, {}, size=288, key=other, since=36)
+    ids = dict(bench.named.values())
+    for what, expected, gone, dropped in (("all are here", REFUSED, None, "2"), ("a record before is archived", REFUSED, 33, "33"), ("the last before is gone", CANNOT_TELL, 35, "2"),
+                                          ("the last before is archived", REFUSED, 35, "35")):
+        marked = [MARK % (at, ids[at].encode()) if at == gone else line for at, line in enumerate(lines)]
+        bench.log(f"another key signs, {what}", expected, marked + [other.envelope(archive_of(bench, len(lines), ids[287], dropped))], note, "two")
+
+
 def rotations(bench):
     """A log that ends in the rotation of its key, and what may follow."""
     lines = (bench.other / "records.intoto.jsonl").read_bytes().splitlines()
@@ -741,7 +758,7 @@ def main(*arguments):
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(pathlib.Path(work), *arguments)
         # Where keys are of the other algorithm, no rule is another one.
-        for part in (envelopes, contradictions, proofs, logs, rewritten, rotations) if arguments[-1] == "ed25519" else (envelopes, proofs):
+        for part in (envelopes, contradictions, proofs, logs, rewritten, changed_keys, rotations) if arguments[-1] == "ed25519" else (envelopes, proofs):
             part(bench)
     print(f"{count} records, proofs and logs judged twice, {failures} failures")
     return 1 if failures else 0

@@ -60,6 +60,7 @@ class Log:
         self.size = 0
         self.present = set()  # indices at which a line stands that is no mark; the other ones below the size are gone
         self.archived, self.never = set(), set()  # gone with leave, and those that may not be
+        self.changes = []  # records between which the key changed, and others are gone
 
     def tell(self, weight, where, text):
         self.told[weight].append((where, text))
@@ -121,6 +122,9 @@ class Log:
                 if dropped & failed:
                     self.tell("refused", index, "it drops a record that FAILED")
                 self.archived |= dropped - self.never - self.present
+        for last, index in self.changes:
+            if all(gone in self.archived for gone in range(last + 1, index)):  # neither a rotation nor what follows one
+                self.tell("refused", index, "another key has signed it, which no rotation names")
         index = 0
         for end in sorted(self.present | self.archived | {self.size}):
             if index < end:
@@ -129,7 +133,7 @@ class Log:
 
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
-        origin = current = None
+        origin = current = last = None
         starts, rolled, begun, chips = {}, set(), set(), {}
         for index, record in sorted(self.records.items()):
             predicate = record.predicate
@@ -139,9 +143,9 @@ class Log:
             before = self.ids.get(index - 1)
             if before and predicate.get("previous", {}).get("sha256") != before.hex():
                 self.tell("refused", index, "it does not follow the record before it")
-            if current and record.spki != current and index - 1 in self.records:
-                self.tell("refused", index, "another key has signed it, which no rotation names")
-            current = record.spki
+            if current and record.spki != current:
+                self.changes.append((last, index))
+            current, last = record.spki, index
             if record.kind() == "key-rotation":
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])

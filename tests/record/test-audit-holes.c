@@ -147,6 +147,44 @@ static void test_a_failure_that_stood_is_in_no_archive(void **state) {
         trial_done(&trial);
 }
 
+/* The key changes behind HIDDEN records that an archive has, or that nobody knows of: these may be a rotation. */
+static void test_a_key_does_not_change_in_an_archive(void **state) {
+        static const struct {
+                unsigned hidden, n;
+                bool changes;
+                Result verdict;
+        } cases[] = {
+                { 20, 4, true, RESULT_FAILED },
+                { 20, 4, false, RESULT_PASSED },
+                { 19, 5, true, RESULT_INCONCLUSIVE }, /* 19 is in none */
+                { 20, 1, true, RESULT_FAILED },       /* 23 is here, and signed with the other one */
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                RecordKey *other = other_key();
+                Trial trial;
+
+                trial_init(&trial);
+                trial.tells_leaves = true;
+                for (unsigned scan = 0; scan < SCANS; scan++) {
+                        if (scan == 6 && cases[i].changes)
+                                trial.ledger.key = other;
+                        ledger_scan(&trial.ledger, true);
+                }
+                add_archive(&trial.ledger, "20-23", NULL, NULL);
+                (void) record_keyring_free(trial.keyring);
+                trial.keyring = make_keyring(payloads.key, other, "quorum none\n");
+                trial_sign(&trial);
+                hide(&trial, cases[i].hidden, cases[i].hidden + cases[i].n);
+                if (trial_run(&trial) != cases[i].verdict || trial.report->n_of_kind[RECORD_AUDIT_KEY] != (cases[i].verdict == RESULT_FAILED))
+                        fail_msg("case %zu: %s", i, result_to_string(trial.report->verdict));
+                if (cases[i].verdict == RESULT_FAILED)
+                        assert_int_equal(finding(&trial, RECORD_AUDIT_KEY)->first, 24);
+                trial_done(&trial);
+                (void) record_key_free(other);
+        }
+}
+
 /* ---- forged ---- */
 
 static void test_a_forged_archive_covers_nothing(void **state) {
@@ -332,6 +370,7 @@ int main(void) {
                 cmocka_unit_test(test_a_failure_is_in_no_archive),
                 cmocka_unit_test(test_a_failure_is_in_no_archive_before_its_roll_up),
                 cmocka_unit_test(test_a_failure_that_stood_is_in_no_archive),
+                cmocka_unit_test(test_a_key_does_not_change_in_an_archive),
                 cmocka_unit_test(test_a_forged_archive_covers_nothing),
                 cmocka_unit_test(test_an_archive_of_another_key_covers_nothing),
                 cmocka_unit_test(test_an_archive_has_what_is_not_here),

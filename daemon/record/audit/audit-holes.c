@@ -64,6 +64,13 @@ void audit_hole(RecordAudit *audit, uint64_t index) {
         audit->bundle.has_hole = true;
 }
 
+void audit_changed(RecordAudit *audit, uint64_t index) {
+        AuditHoles *holes = find_holes(audit, index);
+
+        if (holes)
+                region_set_add(&holes->changed, (unsigned) (index - holes->first));
+}
+
 void audit_failed(RecordAudit *audit, uint64_t index) {
         AuditHoles *holes = add_holes(audit, index);
 
@@ -138,21 +145,33 @@ static void tell(RecordAudit *audit, uint64_t first, uint64_t end) {
 
 /* Only now: a roll-up behind the record of an archive may have called FAILED what that dropped. */
 static void prune(RecordAudit *audit, AuditHoles *holes) {
-        RegionSet gone = holes->records;
+        region_set_keep(&holes->dropped, &holes->records);
+        region_set_remove(&holes->records, &holes->dropped);
+        audit->report.n_pruned += region_set_count(&holes->dropped);
+}
 
-        region_set_keep(&gone, &holes->dropped);
-        region_set_remove(&holes->records, &gone);
-        audit->report.n_pruned += region_set_count(&gone);
+/* No archive has a rotation alone, nor what follows one: where all between two records was pruned, one key has signed both. */
+static void check_keys(RecordAudit *audit, const AuditHoles *holes, unsigned i, uint64_t *end, bool *is_pruned) {
+        uint64_t index = holes->first + i;
+
+        if (!region_set_has(&holes->unread, i))
+                return;
+        *is_pruned = region_set_has(&holes->dropped, i) && (index != *end || *is_pruned);
+        *end = index + 1;
+        if (*is_pruned && region_set_has(&holes->changed, i))
+                audit_find(audit, RECORD_AUDIT_KEY, *end, *end, "signed with another key than the last record before it that is here, and what was pruned between them is no rotation");
 }
 
 void audit_holes_tell(RecordAudit *audit) {
-        uint64_t first = 0, end = 0;
+        uint64_t first = 0, end = 0, unread_end = 0;
+        bool is_pruned = true;
 
         for (size_t k = 0; k < audit->n_holes; k++) {
                 prune(audit, &audit->holes[k]);
                 for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS; i++) {
                         uint64_t index = audit->holes[k].first + i;
 
+                        check_keys(audit, &audit->holes[k], i, &unread_end, &is_pruned);
                         if (!region_set_has(&audit->holes[k].records, i))
                                 continue;
                         if (index != end) {

@@ -98,7 +98,7 @@ void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64
 
 void audit_lose(RecordAudit *audit, uint64_t end) {
         audit->unseen = end;
-        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+        audit->id[0] = '\0';
 }
 
 int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
@@ -201,12 +201,17 @@ static int take_type(RecordAudit *audit, const AuditRecord *record) {
 /* Whoever signs is told by the one who signed before. */
 static void check_key(RecordAudit *audit, const AuditRecord *record) {
         const char *due = audit->successor[0] ? audit->successor : audit->key_id, *key_id = record->verified->key_id;
+        uint64_t index = record->entry->index;
 
-        if (due[0] && strcmp(due, key_id) != 0)
-                audit_find(audit, RECORD_AUDIT_KEY, record->entry->index, record->entry->index,
-                           audit->successor[0] ? "signed with %s after the log went over to %s" :
-                                                 "signed with %s, which took over from %s without a rotation",
-                           key_id, due);
+        if (due[0] && strcmp(due, key_id) != 0) {
+                if (index > 0 && audit->unseen == index)
+                        audit_changed(audit, index - 1);
+                else
+                        audit_find(audit, RECORD_AUDIT_KEY, index, index,
+                                   audit->successor[0] ? "signed with %s after the log went over to %s" :
+                                                         "signed with %s, which took over from %s without a rotation",
+                                   key_id, due);
+        }
         (void) strcpy(audit->key_id, key_id);
         audit->successor[0] = '\0';
 }

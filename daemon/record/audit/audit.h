@@ -26,6 +26,7 @@ typedef struct AuditHoles {
         RegionSet unread;  /* those, and what does not verify */
         RegionSet failed;  /* as their lines say */
         RegionSet dropped; /* as records say of archives that were not given */
+        RegionSet changed; /* what stands behind them is signed with another key than what stands before */
 } AuditHoles;
 
 /* The bundle of entries that the next leaf belongs to. */
@@ -56,7 +57,7 @@ struct RecordAudit {
 
         /* lines */
         char id[RECORD_ID_HEX];    /* of the record before; "": not known */
-        char key_id[64], successor[64]; /* who signs, and who shall from the next record on */
+        char key_id[64], successor[64]; /* who signed the newest record that verified, and who shall from the next one on */
         uint64_t unseen;           /* records before this one are not all known */
         uint64_t missed;           /* nor are those told that were missing before this one */
 
@@ -119,6 +120,8 @@ bool audit_is_unread(const RecordAudit *audit, uint64_t index);
 void audit_hole(RecordAudit *audit, uint64_t index);
 /* It is here, and FAILED. */
 void audit_failed(RecordAudit *audit, uint64_t index);
+/* What stands behind it is signed with another key. */
+void audit_changed(RecordAudit *audit, uint64_t index);
 /* 1: an archive has the record at the end of the tree, which was taken; 0: none has. */
 int audit_fill(RecordAudit *audit);
 /* Record INDEX must be here, as the one of BY says. */
