@@ -21,6 +21,17 @@ void archive_folder_done(ArchiveFolder *folder) {
         free(folder->text);
 }
 
+/* Of a file with a line too few or too many all lines behind it are those of other records. */
+static unsigned count_lines(const char *text, size_t n) {
+        unsigned n_lines = 0;
+
+        for (const char *end; (end = memchr(text, '\n', n)); text = end + 1) {
+                n -= (size_t) (end + 1 - text);
+                n_lines++;
+        }
+        return n_lines;
+}
+
 static int read_file(ArchiveFolder *folder, uint64_t index) {
         char name[RECORD_ARCHIVE_NAME_MAX];
         int r;
@@ -34,6 +45,7 @@ static int read_file(ArchiveFolder *folder, uint64_t index) {
                 r = whole_file_read(folder->fd, name, BYTES_MAX, &folder->text, &folder->n);
                 if (r < 0)
                         return r;
+                folder->n_lines = count_lines(folder->text, folder->n);
         }
         return folder->text ? 0 : -ENOENT;
 }
@@ -43,8 +55,8 @@ int archive_folder_line(ArchiveFolder *folder, uint64_t index, const char **ret,
         int r;
 
         r = read_file(folder, index);
-        if (r < 0)
-                return r;
+        if (r < 0 || folder->n_lines != RECORD_ARCHIVE_RECORDS)
+                return r < 0 ? r : -ENOENT;
         line = folder->text;
         for (uint64_t i = 0; (end = memchr(line, '\n', folder->n - (size_t) (line - folder->text))); i++, line = end + 1)
                 if (i == index % RECORD_ARCHIVE_RECORDS) {
@@ -55,8 +67,11 @@ int archive_folder_line(ArchiveFolder *folder, uint64_t index, const char **ret,
         return -ENOENT;
 }
 
-int archive_folder_digest(ArchiveFolder *folder, uint64_t index, char ret[static RECORD_ID_HEX]) {
+int archive_folder_digest(ArchiveFolder *folder, uint64_t index, char ret[static RECORD_ID_HEX], uint64_t *ret_size) {
         int r = read_file(folder, index);
 
-        return r < 0 ? r : record_digest(folder->text, folder->n, ret);
+        if (r < 0)
+                return r;
+        *ret_size = folder->n;
+        return record_digest(folder->text, folder->n, ret);
 }

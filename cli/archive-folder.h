@@ -13,6 +13,7 @@ typedef struct ArchiveFolder {
         char name[RECORD_ARCHIVE_NAME_MAX]; /* that was read last */
         char *text; /* NULL: there is no such file */
         size_t n;
+        unsigned n_lines;
 } ArchiveFolder;
 
 #define ARCHIVE_FOLDER_INIT { .fd = -EBADF }
@@ -21,7 +22,7 @@ typedef struct ArchiveFolder {
 int archive_folder_open(ArchiveFolder *folder, const char *path);
 void archive_folder_done(ArchiveFolder *folder);
 
-/* The line of record INDEX, without its end; borrowed until the next call. -ENOENT: no archive there has it. */
+/* The line of record INDEX, without its end; borrowed until the next call. -ENOENT: no archive there has it, nor does a file of fewer or more lines. */
 int archive_folder_line(ArchiveFolder *folder, uint64_t index, const char **ret, size_t *ret_n);
-/* The SHA-256 of the archive that has record INDEX. -ENOENT: it is not there. */
-int archive_folder_digest(ArchiveFolder *folder, uint64_t index, char ret[static RECORD_ID_HEX]);
+/* The SHA-256 and the size of the file that is to have record INDEX. -ENOENT: it is not there. */
+int archive_folder_digest(ArchiveFolder *folder, uint64_t index, char ret[static RECORD_ID_HEX], uint64_t *ret_size);

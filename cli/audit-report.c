@@ -123,7 +123,7 @@ static void print_summary(const RecordAuditReport *report) {
         print_count(report->n_boots, "boots");
         print_count(report->n_heartbeats, "heartbeats");
         print_count(report->n_rotations, "key rotations");
-        putchar('\n');
+        puts(report->n_verified < report->size ? ", of the records that are here" : "");
 }
 
 static int add_finding(Table *table, const RecordAuditFinding *finding) {

@@ -162,9 +162,9 @@ static int tell_line(void *userdata, uint64_t index, const char **ret, size_t *r
         return r;
 }
 
-static int tell_digest(void *userdata, uint64_t index, char ret[static RECORD_ID_HEX]) {
+static int tell_archive(void *userdata, uint64_t index, char ret_digest[static RECORD_ID_HEX], uint64_t *ret_size) {
         Source *source = userdata;
-        int r = archive_folder_digest(&source->archives, index, ret);
+        int r = archive_folder_digest(&source->archives, index, ret_digest, ret_size);
 
         source->archive_failed = r < 0 && r != -ENOENT;
         return r;
@@ -204,7 +204,7 @@ static int audit_source(Source *source, const RecordKeyring *keyring, RecordStat
                 .hash = tell_hash,
                 .entry = source->files.has_tiles ? tell_entry : NULL,
                 .line = tell_line,
-                .digest = tell_digest,
+                .archive = tell_archive,
                 .userdata = source,
                 .state = state,
         };
@@ -215,7 +215,11 @@ static int audit_source(Source *source, const RecordKeyring *keyring, RecordStat
         if (r != 0)
                 return r;
         r = record_audit_end(audit, &report);
-        return r < 0 ? give_up(STATUS_CANNOT_TELL, source, r) : audit_report_print(report);
+        if (r < 0)
+                return give_up(STATUS_CANNOT_TELL, source, r);
+        if (options.archive && report->n_pruned > 0)
+                (void) complain(STATUS_PASSED, "%s: archives of %" PRIu64 " pruned records are not there, or not those that the log tells of", options.archive, report->n_pruned);
+        return audit_report_print(report);
 }
 
 int verb_audit(int argc, char **argv) {

@@ -41,7 +41,7 @@ typedef struct RecordAuditOptions {
         int (*hash)(void *userdata, unsigned level, uint64_t index, uint8_t ret[static 32]); /* node INDEX of LEVEL of the tree; 0: a leaf, which stands for an envelope that is not here */
         int (*entry)(void *userdata, uint64_t index, const void **ret, size_t *ret_n);       /* the body of leaf INDEX, among tiles */
         int (*line)(void *userdata, uint64_t index, const char **ret, size_t *ret_n);        /* the line of record INDEX in an archive */
-        int (*digest)(void *userdata, uint64_t index, char ret[static RECORD_ID_HEX]);       /* the SHA-256 of the archive that has record INDEX, hex */
+        int (*archive)(void *userdata, uint64_t index, char ret_digest[static RECORD_ID_HEX], uint64_t *ret_size); /* the SHA-256, hex, and the bytes of the archive that has record INDEX */
         void *userdata;
         RecordState *state; /* NULL: nothing is remembered; else the log must begin with what was seen of it before, and a log that holds is remembered */
 } RecordAuditOptions;

@@ -77,7 +77,7 @@ expect 0 "lines" assayctl export 0 9999 --output "$stage/log.jsonl"
 expect 0 "tiles" assayctl export --format tiles --output "$stage/tiles"
 audit() { assayctl audit "$@"; }
 expect 2 "marks make no tree" audit "$stage/log.jsonl" --checkpoint "$stage/tiles/checkpoint"
-row "checkpoint-unknown +0"
+row "checkpoint-unknown +0-510"
 expect 2 "beside a batch of others they are no forgery" assayctl verify "$stage/log.jsonl"
 has "it was pruned, and is in the archive records-000000000000.intoto.jsonl"
 expect 0 "archives do" audit "$stage/log.jsonl" --checkpoint "$stage/tiles/checkpoint" --archive "$stage/archive" --strict
@@ -143,15 +143,19 @@ spoil '101s/"payload":"eyJ/"payload":"eyK/'
 expect 3 "an archive that was changed" audit "$stage/tiles" --archive "$stage/spoiled"
 row "archive-wrong +602"
 row "record-refused +100"
-spoil '$d'
-expect 3 "one that was cut" audit "$stage/tiles" --archive "$stage/spoiled"
-row "archive-wrong +602"
+for line in '$d' 3d 5p; do
+        spoil "$line"
+        expect 3 "one that was cut, or lacks a line or has one twice" audit "$stage/tiles" --archive "$stage/spoiled"
+        row "archive-wrong +602"
+        [ "$(grep -c '^broken' "$out")" = 1 ] || bad "its lines are taken for others"
+done
 spoil '5s/$/ /'
 expect 3 "one that has the same records and is another file" assayctl audit --archive "$stage/spoiled"
 row "archive-wrong +602"
 rm "$stage/spoiled/records-000000000000.intoto.jsonl"
 expect 0 "what one has that is not there counts as pruned" audit "$stage/tiles" --archive "$stage/spoiled"
 grep -q "verified 604" "$out" && bad "none is missing"
+has "pruned records are not there, or not those that the log tells of"
 mkfifo "$stage/spoiled/records-000000000000.intoto.jsonl"
 expect 2 "a pipe in the place of one" timeout 60 "$stage_build/cli/assayctl" --bus "$bus" audit "$stage/tiles" --archive "$stage/spoiled"
 has "spoiled/records-000000000000.intoto.jsonl: a pipe, device or folder stands there in the place of a file"

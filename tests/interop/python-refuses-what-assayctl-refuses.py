@@ -582,6 +582,9 @@ def logs(bench):
 
     for what, expected, dropped in (("an archive", HOLDS, "2"), ("an archive of a chip that failed", REFUSED, "2,4"), ("an archive of its server", REFUSED, "17")):
         bench.log(what, expected, lines + [archive(dropped)])
+    other = archive_of(bench, len(lines), ids[-1].hex(), "2")
+    other["subject"][0]["name"] = "records-000000000256.intoto.jsonl"
+    bench.log("an archive of another name", REFUSED, lines + [bench.record_key.envelope(other)])
     for what, dropped in (("with what is a range", "2,3"), ("with nothing", ""), ("with a record of the next one", "256")):
         bench.log(f"an archive {what}", REFUSED, lines + [archive(dropped)])
     for what, index in (("that nobody can have", b"9" * 16), ("that no number is", b"9" * 5000)):

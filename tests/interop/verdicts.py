@@ -284,6 +284,8 @@ def archived(record):
     first, end = record.predicate["range"]["first"], record.predicate["range"]["end"]
     if first % 256 or end - first != 256 or end > record.index:
         raise Refused("it archives other records than those of a bundle before it")
+    if record.subject["name"] != f"records-{first:012}.intoto.jsonl":
+        raise Refused("its archive is called like another one")
     dropped = set_of(record.predicate["dropped"], 256)
     if not dropped:
         raise Refused("it drops nothing")

@@ -46,6 +46,7 @@ typedef struct Trial {
         bool hides[LEDGER_MAX];
         uint64_t end; /* records up to there */
         const char *remembers; /* a folder */
+        RecordAuditOptions asks; /* of others than tell_hash() */
         RecordAudit *audit;
         const RecordAuditReport *report;
 } Trial;
@@ -77,13 +78,15 @@ static inline void trial_sign(Trial *trial) {
 
 static inline Result trial_run(Trial *trial) {
         _cleanup_(record_state_freep) RecordState *state = NULL;
-        RecordAuditOptions options = {
-                .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
-                .hash = tell_hash, .userdata = trial,
-        };
+        RecordAuditOptions options = trial->asks;
 
         if (trial->remembers)
                 assert_int_equal(record_state_open(trial->remembers, &state), 0);
+        options.keyring = trial->keyring;
+        options.checkpoint = trial->checkpoint.text;
+        options.n_checkpoint = trial->checkpoint.n;
+        options.hash = options.hash ?: tell_hash;
+        options.userdata = trial;
         options.state = state;
         trial->audit = record_audit_free(trial->audit);
         assert_int_equal(record_audit_new(&options, &trial->audit), 0);

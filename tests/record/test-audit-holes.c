@@ -75,6 +75,25 @@ static void test_what_a_record_calls_archived_is_no_hole(void **state) {
         trial_done(&trial);
 }
 
+/* Who tells no boot was in none that is known: it is no start of the machine, and a hole before it neither. */
+static void test_a_hole_is_no_boot(void **state) {
+        json_t *chip;
+        Trial trial;
+
+        trial_init(&trial);
+        trial.tells_leaves = true;
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+        chip = ledger_statement(&trial.ledger, payloads.health);
+        payload_set(chip, "predicate.producer.bootId", NULL);
+        ledger_add(&trial.ledger, chip, NULL, NULL);
+        ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), NULL, NULL);
+        trial_sign(&trial);
+        hide(&trial, 0, 1);
+        expect(&trial, RESULT_INCONCLUSIVE, 0, 1);
+        assert_int_equal(trial.report->n_boots, 1);
+        trial_done(&trial);
+}
+
 /* Each kind of hole is one: with the mark of the daemon, or with nothing. */
 static void test_a_mark_is_as_good_as_nothing(void **state) {
         Trial trial;
@@ -199,6 +218,7 @@ static void test_a_forged_archive_covers_nothing(void **state) {
                 { "0-127", "predicate.range", "{\"first\":0,\"end\":128}", RESULT_FAILED, RECORD_AUDIT_REFUSED },
                 { "0-256", NULL, NULL, RESULT_FAILED, RECORD_AUDIT_REFUSED },
                 { "", NULL, NULL, RESULT_FAILED, RECORD_AUDIT_REFUSED },
+                { "0-127", "subject.0.name", "\"records-000000000256.intoto.jsonl\"", RESULT_FAILED, RECORD_AUDIT_REFUSED },
                 { "5-4", NULL, NULL, RESULT_FAILED, RECORD_AUDIT_REFUSED },
                 { "0-127", "predicate.log.origin", "\"log.example/other\"", RESULT_FAILED, RECORD_AUDIT_ORIGIN },
                 { "0-127", "predicate.log.index", "200", RESULT_FAILED, RECORD_AUDIT_REFUSED },
@@ -247,6 +267,7 @@ static void test_an_archive_of_another_key_covers_nothing(void **state) {
 /* ---- with the archive ---- */
 
 static const char *digest = "1111111111111111111111111111111111111111111111111111111111111111";
+static uint64_t size = 1000000;
 static char *instead[LEDGER_MAX]; /* of the line that the archive should have; "": none */
 
 static int tell_line(void *userdata, uint64_t index, const char **ret, size_t *ret_n) {
@@ -259,26 +280,17 @@ static int tell_line(void *userdata, uint64_t index, const char **ret, size_t *r
         return 0;
 }
 
-static int tell_digest(void *userdata, uint64_t index, char ret[static RECORD_ID_HEX]) {
+static int tell_archive(void *userdata, uint64_t index, char ret_digest[static RECORD_ID_HEX], uint64_t *ret_size) {
         if (index >= RECORD_ARCHIVE_RECORDS)
                 return -ENOENT;
-        (void) strcpy(ret, digest);
+        (void) strcpy(ret_digest, digest);
+        *ret_size = size;
         return 0;
 }
 
 static Result run_with_archive(Trial *trial) {
-        RecordAuditOptions options = {
-                .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
-                .hash = tell_hash, .line = tell_line, .digest = tell_digest, .userdata = trial,
-        };
-
-        trial->audit = record_audit_free(trial->audit);
-        assert_int_equal(record_audit_new(&options, &trial->audit), 0);
-        for (uint64_t i = 0; i < trial->ledger.size; i++)
-                if (!trial->hides[i])
-                        assert_int_equal(record_audit_take(trial->audit, trial->ledger.lines[i], strlen(trial->ledger.lines[i])), 0);
-        assert_int_equal(record_audit_end(trial->audit, &trial->report), 0);
-        return trial->report->verdict;
+        trial->asks = (RecordAuditOptions) { .line = tell_line, .archive = tell_archive };
+        return trial_run(trial);
 }
 
 static void test_an_archive_has_what_is_not_here(void **state) {
@@ -311,6 +323,15 @@ static void test_an_archive_has_what_is_not_here(void **state) {
         assert_int_equal(run_with_archive(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_ARCHIVE, 1, RECORD_ARCHIVE_RECORDS);
         digest = "1111111111111111111111111111111111111111111111111111111111111111";
+
+        /* As is one of another size, whose digest would be another one too, if nobody had lied. What it lacks is as if it was not given. */
+        size--;
+        instead[60] = strdup("");
+        assert_int_equal(run_with_archive(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_ARCHIVE, 1, RECORD_ARCHIVE_RECORDS);
+        assert_int_equal(trial.report->n_pruned, 1);
+        free(TAKE_PTR(instead[60]));
+        size++;
         trial_done(&trial);
 }
 
@@ -366,6 +387,7 @@ static void test_what_an_archive_has_instead_is_told(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_a_record_calls_archived_is_no_hole),
+                cmocka_unit_test(test_a_hole_is_no_boot),
                 cmocka_unit_test(test_a_mark_is_as_good_as_nothing),
                 cmocka_unit_test(test_a_failure_is_in_no_archive),
                 cmocka_unit_test(test_a_failure_is_in_no_archive_before_its_roll_up),

@@ -32,25 +32,11 @@ static int tell_any_hash(void *userdata, unsigned level, uint64_t index, uint8_t
         return 0;
 }
 
-static Result run(Trial *trial) {
-        RecordAuditOptions options = {
-                .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
-                .hash = tell_any_hash, .entry = tell_entry, .userdata = trial,
-        };
-
-        trial->audit = record_audit_free(trial->audit);
-        assert_int_equal(record_audit_new(&options, &trial->audit), 0);
-        for (uint64_t i = 0; i < trial->ledger.size; i++)
-                if (!trial->hides[i])
-                        assert_int_equal(record_audit_take(trial->audit, trial->ledger.lines[i], strlen(trial->ledger.lines[i])), 0);
-        assert_int_equal(record_audit_end(trial->audit, &trial->report), 0);
-        return trial->report->verdict;
-}
-
 /* A full bundle and one that has begun. The top of the first is worked out by the plain tree of tests. */
 static void begin(Trial *trial) {
         trial_init(trial);
         trial->tells_leaves = true;
+        trial->asks = (RecordAuditOptions) { .hash = tell_any_hash, .entry = tell_entry };
         for (unsigned i = 0; i < SCANS; i++)
                 ledger_scan(&trial->ledger, true);
         trial_sign(trial);
@@ -78,7 +64,7 @@ static void test_tiles_of_these_records_hold(void **state) {
         Trial trial;
 
         begin(&trial);
-        assert_int_equal(run(&trial), RESULT_PASSED);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
         assert_int_equal(trial.report->n_findings, 0);
         end(&trial);
 }
@@ -89,22 +75,22 @@ static void test_another_entry_is_told(void **state) {
 
         begin(&trial);
         entries[7].text[entries[7].n / 2] ^= 1;
-        assert_int_equal(run(&trial), RESULT_FAILED);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_TILE, 1, 7);
         entries[7].text[entries[7].n / 2] ^= 1;
         entries[7].n--;
-        assert_int_equal(run(&trial), RESULT_FAILED);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_TILE, 1, 7);
         entries[7].n++;
         one = entries[3];
         entries[3] = entries[258]; /* of another bundle */
         entries[258] = one;
-        assert_int_equal(run(&trial), RESULT_FAILED);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_TILE, 2, 3);
 
         /* Also of a record that is not here: its hash is. */
         trial.hides[3] = true;
-        assert_int_equal(run(&trial), RESULT_FAILED);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
         assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_TILE], 2);
         end(&trial);
 }
@@ -114,23 +100,23 @@ static void test_an_entry_that_is_missing_is_told(void **state) {
 
         begin(&trial);
         entries[255].n = 0;
-        assert_int_equal(run(&trial), RESULT_INCONCLUSIVE);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
         found_only(&trial, RECORD_AUDIT_TILE_MISSING, 1, 255);
         for (unsigned i = 0; i < LEDGER_MAX; i++)
                 entries[i].n = 0;
-        assert_int_equal(run(&trial), RESULT_INCONCLUSIVE);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
         found_only(&trial, RECORD_AUDIT_TILE_MISSING, 2, 0);
         assert_int_equal(finding(&trial, RECORD_AUDIT_TILE_MISSING)->last, 255);
 
         /* An export makes no bundle of what it had not. */
         trial.hides[100] = trial.hides[257] = true;
-        assert_int_equal(run(&trial), RESULT_INCONCLUSIVE);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
         found_only(&trial, RECORD_AUDIT_WITHHELD, 2, 100);
         /* Nor of what came after its checkpoint. */
         memset(trial.hides, 0, sizeof(trial.hides));
         trial.hides[0] = true;
         ledger_scan(&trial.ledger, true);
-        assert_int_equal(run(&trial), RESULT_INCONCLUSIVE);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
         assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_TILE_MISSING], 1);
         assert_int_equal(finding(&trial, RECORD_AUDIT_TILE_MISSING)->first, 256);
         assert_int_equal(finding(&trial, RECORD_AUDIT_TILE_MISSING)->last, 259);
@@ -142,11 +128,11 @@ static void test_another_hash_is_told(void **state) {
 
         begin(&trial);
         top.bytes[31] ^= 1;
-        assert_int_equal(run(&trial), RESULT_FAILED);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_TILE, 1, 0);
         assert_int_equal(finding(&trial, RECORD_AUDIT_TILE)->last, 255);
         tells_top = false;
-        assert_int_equal(run(&trial), RESULT_PASSED);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
         end(&trial);
 }
 

@@ -186,6 +186,7 @@ static void test_what_is_said_of_pruned_records_must_fit(void **state) {
                 assert_int_equal(trial_run(&trial), i == 2 ? RESULT_FAILED : RESULT_INCONCLUSIVE);
                 assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_WITHHELD], 1);
                 assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_NO_CHECKPOINT], i == 1);
+                assert_true(i != 1 || finding(&trial, RECORD_AUDIT_NO_CHECKPOINT)->last == LEDGER_SCAN - 1);
                 assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PREVIOUS], i == 2);
                 assert_int_equal(trial.report->n_withheld, LEDGER_SCAN);
                 assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
@@ -700,18 +701,19 @@ static void test_a_checkpoint_of_a_log_nobody_knows_proves_nothing(void **state)
 }
 
 static void test_a_pass_after_a_failure_is_shown(void **state) {
-        static const Change none = { .at = LEDGER_SCAN };
+        static const Change none = { .at = LEDGER_SCAN }, note = { 0, "predicate.run.note", "\"tray 0 replaced\"", RECORD_AUDIT_RUN };
         Trial trial;
 
         trial_init(&trial);
         ledger_scan(&trial.ledger, false);
         changed_scan(&trial.ledger, &none, false);
-        changed_scan(&trial.ledger, &none, true);
+        changed_scan(&trial.ledger, &note, true);
         changed_scan(&trial.ledger, &none, true);
         trial_sign(&trial);
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
         found_only(&trial, RECORD_AUDIT_RERUN, 1, LEDGER_SCAN + 2);
         assert_int_equal(finding(&trial, RECORD_AUDIT_RERUN)->last, 2 * LEDGER_SCAN + 2);
+        assert_non_null(strstr(finding(&trial, RECORD_AUDIT_RERUN)->text, "in record 10, with no repair of memory between; its scan was asked for with: tray 0 replaced"));
         assert_int_equal(trial.report->chips[1].n_results[RESULT_FAILED], 2);
         assert_int_equal(trial.report->chips[1].n_results[RESULT_PASSED], 2);
         trial_done(&trial);

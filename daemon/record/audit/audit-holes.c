@@ -109,8 +109,9 @@ void audit_need(RecordAudit *audit, uint64_t index, uint64_t by) {
 }
 
 int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
-        uint64_t index = record->entry->index;
+        uint64_t index = record->entry->index, size = 0;
         char digest[RECORD_ID_HEX], name[RECORD_ARCHIVE_NAME_MAX];
+        bool is_it = false;
         AuditHoles *holes;
         Archive archive;
         int r = -ENOENT;
@@ -122,13 +123,16 @@ int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
         holes = find_holes(audit, archive.first);
         if (holes && region_set_meets(&holes->failed, &archive.dropped))
                 audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "it drops a record that FAILED: such a record leaves no log");
-        if (audit->options.digest)
-                r = audit->options.digest(audit->options.userdata, archive.first, digest);
-        if (r == 0 && strcmp(digest, record->subject) != 0)
-                audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "%s is not the archive that it tells of: its SHA-256 is %s",
-                           record_archive_name(archive.first, name), digest);
+        if (audit->options.archive)
+                r = audit->options.archive(audit->options.userdata, archive.first, digest, &size);
+        if (r == 0) {
+                is_it = strcmp(digest, record->subject) == 0 && size == archive.size;
+                if (!is_it)
+                        audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "%s is not the archive that it tells of: it has %" PRIu64 " bytes, and its SHA-256 is %s",
+                                   record_archive_name(archive.first, name), size, digest);
+        }
         /* What an archive that was given has is no hole any more: what is still one is not in it either. */
-        if (r == -ENOENT && holes)
+        if (!is_it && holes)
                 region_set_unite(&holes->dropped, &archive.dropped);
         return r == -ENOENT ? 0 : r;
 }

@@ -30,6 +30,7 @@ static RecordAuditChip *chip_of(RecordAudit *audit, const char *key) {
 /* A failure that a pass follows is what somebody who wants a pass makes. */
 static void check_rerun(RecordAudit *audit, const AuditRecord *record, const char *key, const char *where) {
         const json_t *failed = memory_find(audit, "failures", key), *repaired = memory_find(audit, "repairs", record->subject);
+        const char *note = text_of(json_object_get(memory_find(audit, "runs", record->entry->run), "begin"), "note");
         uint64_t first = (uint64_t) json_integer_value(failed);
         const RecordEntry *entry = record->entry;
 
@@ -38,8 +39,8 @@ static void check_rerun(RecordAudit *audit, const AuditRecord *record, const cha
         if (entry->result == RESULT_FAILED || entry->result == RESULT_INCONCLUSIVE || !failed)
                 return;
         if (!repaired || (uint64_t) json_integer_value(repaired) <= first)
-                audit_find(audit, RECORD_AUDIT_RERUN, first, entry->index, "%s failed %s in record %" PRIu64 " and %s it in record %" PRIu64 ", not repaired between",
-                           where, entry->plan, first, entry->result == RESULT_PASSED ? "passed" : "passed with a warning", entry->index);
+                audit_find(audit, RECORD_AUDIT_RERUN, first, entry->index, "%s failed %s in record %" PRIu64 " and %s it in record %" PRIu64 ", with no repair of memory between%s%s", where,
+                           entry->plan, first, entry->result == RESULT_PASSED ? "passed" : "passed with a warning", entry->index, *note ? "; its scan was asked for with: " : "", note);
         memory_forget(audit, "failures", key);
 }
 

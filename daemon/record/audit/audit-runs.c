@@ -82,9 +82,9 @@ static json_t *begin_of(const AuditRecord *record) {
         const char *server = record->entry->subject.server;
         const json_t *run = json_object_get(record->predicate, "run");
 
-        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
+        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
                          json_object_get(run, "challenge"), "plan", plan_of(record), "startedOn", json_object_get(run, "startedOn"), "seed",
-                         json_object_get(run, "seed"));
+                         json_object_get(run, "seed"), "note", json_object_get(run, "note"));
 }
 
 static void check_begin(RecordAudit *audit, const json_t *run, const AuditRecord *record) {

@@ -43,9 +43,8 @@ void audit_times_take(RecordAudit *audit, const AuditRecord *record) {
         bool is_booted = *boot && strcmp(boot, audit->boot) != 0; /* a chip leaves it to its server */
 
         report->n_heartbeats += strcmp(record->entry->type, RECORD_TYPE_HEARTBEAT) == 0;
-        if (is_booted || report->n_boots == 0)
-                report->n_boots++;
         if (is_booted) {
+                report->n_boots++;
                 (void) strcpy(audit->boot, boot);
                 audit->usec = audit->error_usec = audit->monotonic_nsec = 0;
         }

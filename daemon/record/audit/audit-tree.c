@@ -190,6 +190,7 @@ static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
 
 int audit_place(RecordAudit *audit, const TreeHash *leaf) {
         uint64_t index = audit->tree.size;
+        bool is_known = true;
         TreeHash told;
         int r;
 
@@ -198,9 +199,12 @@ int audit_place(RecordAudit *audit, const TreeHash *leaf) {
                 return r;
         if (r == 0 && leaf && memcmp(told.bytes, leaf->bytes, DIGEST_BYTES) != 0)
                 audit_find(audit, RECORD_AUDIT_LEAF, index, index, "it is not the record whose hash is in the tree");
-        if (r < 0 && !leaf)
+        if (r < 0 && !leaf) {
                 audit->is_torn = true;
-        return take_leaf(audit, leaf ?: r == 0 ? &told : NULL);
+                is_known = false;
+        }
+        r = take_leaf(audit, leaf ?: is_known ? &told : NULL);
+        return r < 0 ? r : !is_known;
 }
 
 /* ---- what is not there ---- */

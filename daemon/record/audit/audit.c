@@ -133,7 +133,6 @@ RecordAudit *record_audit_free(RecordAudit *audit) {
 
 /* A mark of N bytes in place of record INDEX, of ID: what follows must fit it. */
 static int take_mark(RecordAudit *audit, uint64_t index, const uint8_t id[static DIGEST_BYTES], size_t n) {
-        bool was_torn = audit->is_torn;
         int r;
 
         r = audit_spend(audit, n);
@@ -148,8 +147,10 @@ static int take_mark(RecordAudit *audit, uint64_t index, const uint8_t id[static
         r = audit_place(audit, NULL);
         if (r < 0)
                 return r;
-        if (audit->is_torn && !was_torn)
-                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, index, index, "pruned, and nobody tells its hash: no tree can be made to hold against a checkpoint");
+        if (r > 0) {
+                audit->first_untold = audit->n_untold++ == 0 ? index : audit->first_untold;
+                audit->last_untold = index;
+        }
         audit_hole(audit, index);
         (void) digest_to_hex(id, audit->id);
         return 0;
@@ -347,6 +348,10 @@ int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
         r = audit_tree_end(audit);
         if (r < 0)
                 return r;
+        if (audit->n_untold > 0)
+                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, audit->first_untold, audit->last_untold,
+                           "the leaf hashes of %" PRIu64 " pruned records stand in no JSON lines, so no tree can be made to hold against a checkpoint: audit tiles, or give the archives",
+                           audit->n_untold);
         audit_bundle_end(audit);
         audit_holes_tell(audit);
         audit_runs_end(audit);

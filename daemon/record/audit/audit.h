@@ -69,6 +69,7 @@ struct RecordAudit {
         /* the tree */
         Frontier tree;
         bool is_torn; /* a leaf is not known */
+        uint64_t n_untold, first_untold, last_untold; /* marks whose leaf is not */
         AuditBundle bundle;
         uint64_t unsigned_bytes; /* see RECORD_AUDIT_UNSIGNED_BYTES */
         bool has_signed[_AUDIT_SIGNED_MAX]; /* one that verifies */
@@ -102,7 +103,7 @@ int audit_checkpoint(RecordAudit *audit);
 int audit_recall(RecordAudit *audit, const char *origin);
 /* Of the next leaf nothing is known but N bytes that nobody has signed. -E2BIG: they are too many by now. */
 int audit_spend(RecordAudit *audit, size_t n);
-/* The record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
+/* The record at the end of the tree, whose leaf hash follows from it, or does not (NULL). 1: then nobody tells it. */
 int audit_place(RecordAudit *audit, const TreeHash *leaf);
 /* Record INDEX stands here: 1, and what is missing before it is told; 0, told too: it does not belong here. */
 int audit_reach(RecordAudit *audit, uint64_t index);

@@ -27,10 +27,14 @@ static bool judge_subject(const json_t *statement, Judgement *wrong) {
         return identity_fits("server", text_of(subject, "uri"), sha256, origin) || judge_wrong(wrong, "the digest is not that of %.100s", text_of(subject, "uri"));
 }
 
-static bool judge_archive(const json_t *predicate, Judgement *wrong) {
+static bool judge_archive(const json_t *statement, Judgement *wrong) {
+        const char *told = text_of(json_array_get(json_object_get(statement, "subject"), 0), "name");
+        char name[RECORD_ARCHIVE_NAME_MAX];
         Archive archive;
 
-        return archive_parse(predicate, &archive) == 0 || judge_wrong(wrong, "it archives other records than those of a bundle before it");
+        if (archive_parse(json_object_get(statement, "predicate"), &archive) < 0)
+                return judge_wrong(wrong, "it archives other records than those of a bundle before it");
+        return strcmp(told, record_archive_name(archive.first, name)) == 0 || judge_wrong(wrong, "its archive is called %.60s, which is not %s", told, name);
 }
 
 static bool judge_verdict(const Health *health, const char *predicate_type, Judgement *wrong) {
@@ -65,6 +69,6 @@ int statement_judge(json_t *statement, const char *predicate_type, Health *ret, 
         else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
                 (void) judge_rotation(predicate, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ARCHIVE) == 0)
-                (void) judge_archive(predicate, ret_judgement);
+                (void) judge_archive(statement, ret_judgement);
         return 0;
 }
