@@ -25,7 +25,7 @@ json_t *answer_json(const char *target, const Answer *answer, const char *text) 
         if (answer->id[0]) {
                 (void) json_object_set_new(object, "sha256", json_string(answer->id));
                 (void) json_object_set_new(object, "plan", json_string(answer->plan));
-                (void) json_object_set_new(object, "age_sec", json_real((double) answer->age_usec / 1e6));
+                (void) json_object_set_new(object, "age_sec", json_real((double) (answer->age_usec / 1000) / 1e3));
         }
         if (json_object_size(parts) > 0)
                 (void) json_object_set(object, "parts", parts);

@@ -194,11 +194,14 @@ bool call_is_pruned(const char *line) {
 
 char *call_pruned_reason(const char *line, size_t n) {
         json_t *mark = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+        json_int_t index = 0;
         const char *archive = NULL;
         char *reason = NULL;
 
-        (void) json_unpack(mark, "{s:{s:s}}", "pruned", "archive", &archive);
-        if (asprintf(&reason, "it was pruned%s%.*s: verify a copy of it", archive ? ", and is in the archive " : "", RECORD_ARCHIVE_NAME_MAX, archive ?: "") < 0)
+        if (json_unpack(mark, "{s:{s:I, s:s}}", "pruned", "index", &index, "archive", &archive) < 0)
+                reason = strdup("it was pruned: verify a copy of it");
+        else if (asprintf(&reason, "it was pruned, and is in the archive %.*s: verify a copy of it, line %" JSON_INTEGER_FORMAT " (sed -n), with --proof, which export %" JSON_INTEGER_FORMAT
+                          " --format proof writes", RECORD_ARCHIVE_NAME_MAX, archive, index % (json_int_t) RECORD_ARCHIVE_RECORDS + 1, index) < 0)
                 reason = NULL;
         json_decref(mark);
         return reason;
@@ -422,7 +425,7 @@ int call_keyring_of(sd_bus *bus, RecordState *state, bool is_witnessed, RecordKe
         if (r == -EBADMSG && file_kind_of(options.key) < 0)
                 return complain(STATUS_USAGE, "%s: no keyring, as assayctl keys show prints one: %s", options.key, why ?: strerror(-r));
         if (r < 0)
-                return complain_file(r == -EKEYREJECTED ? STATUS_REFUSED : r == -ENOKEY ? STATUS_CANNOT_TELL : STATUS_USAGE, options.key,
+                return complain_file(r == -EKEYREJECTED ? STATUS_REFUSED : r == -ENOKEY ? STATUS_CANNOT_TELL : STATUS_USAGE, options.key, FILE_KEYRING,
                                      why ?: strerror(-r));
         return 0;
 }

@@ -78,7 +78,7 @@ json_t *coverage_json(const Coverage *coverage, uint64_t now_usec) {
                         (void) json_object_set_new(item, "unproven", json_string(coverage->known->because));
                 if (usec > 0 && item) {
                         (void) json_object_set_new(item, "tested_usec", json_integer((json_int_t) usec));
-                        (void) json_object_set_new(item, "age_sec", json_real(now_usec > usec ? (double) (now_usec - usec) / 1e6 : 0));
+                        (void) json_object_set_new(item, "age_sec", json_real(now_usec > usec ? (double) ((now_usec - usec) / 1000) / 1e3 : 0));
                 }
                 (void) json_array_append_new(list, item);
         }

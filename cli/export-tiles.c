@@ -115,15 +115,17 @@ int export_tiles(sd_bus *bus, const RecordKeyring *keyring, const char *vkey, co
         if (!note)
                 return complain(STATUS_CANNOT_TELL, "the log has no checkpoint");
         r = record_tiles_open(folder, vkey, note, n, keyring, &tiles, &wrong);
+        if (r == -ENOTDIR || r == -ENOENT || r == -EACCES)
+                return complain(STATUS_USAGE, "%s: %s; --output names a folder, or one to be made in a folder that is there", folder, strerror(-r));
         if (r < 0)
                 return refuse(folder, r, wrong);
         r = write_tiles(bus, tiles, folder);
         if (r == 0 && record_tiles_pruned(tiles) > 0)
-                fprintf(stderr, "assayctl: %" PRIu64 " records are pruned: their hashes are in the tiles, their envelopes are not\n",
-                        record_tiles_pruned(tiles));
+                fprintf(stderr, "assayctl: %" PRIu64 " %s pruned: hashes are in the tiles, envelopes are not\n", record_tiles_pruned(tiles),
+                        record_tiles_pruned(tiles) == 1 ? "record is" : "records are");
         if (r == 0 && record_tiles_size(tiles) < size)
-                fprintf(stderr, "assayctl: %" PRIu64 " records are newer than the newest checkpoint, and in no tile yet: export them later\n",
-                        size - record_tiles_size(tiles));
+                fprintf(stderr, "assayctl: %" PRIu64 " %s newer than the newest checkpoint, and in no tile yet: export later\n", size - record_tiles_size(tiles),
+                        size - record_tiles_size(tiles) == 1 ? "record is" : "records are");
         if (r == 0 && !options.quiet)
                 printf("%s: %" PRIu64 " records\n", folder, record_tiles_size(tiles));
         return r;

@@ -91,8 +91,9 @@ const char *file_kind_to_string(FileKind kind) {
         return kind < 0 || kind >= _FILE_KIND_MAX ? NULL : words[kind];
 }
 
-int complain_file(int status, const char *path, const char *why) {
-        const char *kind = file_kind_to_string(file_kind_of(path));
+int complain_file(int status, const char *path, FileKind wanted, const char *why) {
+        FileKind is = file_kind_of(path);
+        const char *kind = is == wanted || (is == FILE_PUBLIC_KEYS && wanted == FILE_KEYRING) ? NULL : file_kind_to_string(is);
 
         return complain(status, "%s: %s%s%s", path, why, kind ? "; this is " : "", kind ?: "");
 }

@@ -32,4 +32,4 @@ bool file_has_no_record(const char *path);
 const char *file_kind_to_string(FileKind kind);
 
 /* "PATH: WHY; this is a keyring, for --keyring". Returns STATUS. */
-int complain_file(int status, const char *path, const char *why);
+int complain_file(int status, const char *path, FileKind wanted, const char *why);

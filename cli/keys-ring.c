@@ -54,8 +54,10 @@ static int sign(const char *path, bool is_signed) {
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
         r = record_ring_sign(text, n, is_signed, root, &ring, &why);
+        if (r == -EBADMSG && is_signed && text[strspn(text, " \t\r\n")] != '{')
+                return complain(STATUS_USAGE, "%s: no keyring that was signed before; assayctl keys ring makes one of a text, and signs it first", path);
         if (r < 0)
-                return complain_file(r == -EBADMSG ? STATUS_USAGE : STATUS_CANNOT_TELL, path, why ?: strerror(-r));
+                return complain_file(r == -EBADMSG ? STATUS_USAGE : STATUS_CANNOT_TELL, path, FILE_KEYRING, why ?: strerror(-r));
         tell_signed(&ring, root);
         r = write_ring(&ring);
         free(ring.text);

@@ -209,6 +209,12 @@ static Result fold(const Outcome *outcome, char *const *targets) {
         return any ? result : RESULT_INCONCLUSIVE;
 }
 
+static bool is_among(char *const *targets, const char *target) {
+        while (*targets && strcmp(*targets, target) != 0)
+                targets++;
+        return *targets;
+}
+
 static int judge(Outcome *outcome, sd_bus *bus, const OutcomeAsked *asked) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_(call_strv_drop) char **named = NULL;
@@ -224,7 +230,7 @@ static int judge(Outcome *outcome, sd_bus *bus, const OutcomeAsked *asked) {
                 if (!is_told(outcome, *target))
                         miss(outcome, *target);
         for (char *const *target = named; target && *target; target++)
-                if (!is_told(outcome, *target))
+                if (!is_told(outcome, *target) && !is_among(asked->targets, *target))
                         miss(outcome, *target);
         for (size_t i = 0; i < outcome->n; i++)
                 miss_chips(outcome, outcome->views[i]);
@@ -246,6 +252,7 @@ int outcome_read(sd_bus *bus, const OutcomeAsked *asked, Outcome **ret) {
         if (!outcome)
                 return complain(STATUS_CANNOT_TELL, "out of memory");
 
+        outcome->id = asked->id;
         r = read_said(bus, asked->path, &outcome->said);
         if (r == 0)
                 r = take_records(outcome, bus, asked);
@@ -263,21 +270,25 @@ int outcome_read(sd_bus *bus, const OutcomeAsked *asked, Outcome **ret) {
         return 0;
 }
 
-static void tell_doubt(const OutcomeDoubt *doubt, RecordTrust trust) {
+static void tell_doubt(const Outcome *outcome, RecordTrust trust) {
+        const OutcomeDoubt *doubt = &outcome->doubts[trust];
         bool has_reason = doubt->reason && trust != RECORD_UNKNOWN_KEY;
-        char more[48] = "";
+        char more[48] = "", next[128] = "";
 
         if (doubt->n > 1)
                 (void) snprintf(more, sizeof(more), ", and %zu more like it", doubt->n - 1);
+        if (trust == RECORD_UNKNOWN_KEY)
+                (void) snprintf(next, sizeof(next), "; `assayctl keys show` on its station prints a keyring that has it");
+        else if (has_reason && strstr(doubt->reason, "witnesses"))
+                (void) snprintf(next, sizeof(next), ". Next: assayctl cosign, then assayctl show %" PRIu64 " by the same keyring", outcome->id);
         (void) complain(0, "record %" PRIu64 "%s%s%s%s%s", doubt->first, verify_policy_distrust(trust), has_reason ? ": " : "",
-                        has_reason ? doubt->reason : "", more,
-                        trust == RECORD_UNKNOWN_KEY ? "; `assayctl keys show` on its station prints a keyring that has it" : "");
+                        has_reason ? doubt->reason : "", more, next);
 }
 
 int outcome_conclude(const Outcome *outcome) {
         for (RecordTrust trust = 0; trust < _RECORD_TRUST_MAX; trust++)
                 if (outcome->doubts[trust].n > 0)
-                        tell_doubt(&outcome->doubts[trust], trust);
+                        tell_doubt(outcome, trust);
         if (outcome->n_missing > 0)
                 (void) complain(0, outcome->n_missing > 1 ? "no record that verifies tells of %s and %zu more" : "no record that verifies tells of %s", outcome->missing,
                                 outcome->n_missing - 1);

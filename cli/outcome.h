@@ -29,6 +29,7 @@ typedef struct OutcomeDoubt {
 } OutcomeDoubt;
 
 typedef struct Outcome {
+        uint64_t id; /* of the scan */
         size_t n;
         RecordEntry *entries; /* of what verified, each once, in the order of the daemon */
         View **views;

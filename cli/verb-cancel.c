@@ -9,12 +9,13 @@ int verb_cancel(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *path = NULL;
+        uint64_t id;
         int r;
 
         r = call_connect(&bus);
         if (r != 0)
                 return r;
-        r = scan_path(bus, argv[0], &path);
+        r = scan_path(bus, argv[0], &id, &path);
         if (r != 0)
                 return r;
 

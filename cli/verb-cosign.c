@@ -132,7 +132,7 @@ static void alarm_of(const SubmitReport *report, const SubmitResult *result) {
                                result->reason, "PRIORITY=%i", LOG_ALERT, "ASSAY_LOG=%s", report->origin, "ASSAY_LOG_SIZE=%" PRIu64, report->size,
                                "ASSAY_WITNESS=%s", result->name, "ASSAY_WITNESSED_SIZE=%" PRIu64, result->held, "ASSAY_CHECKPOINT=%s", report->note,
                                NULL);
-        (void) complain(STATUS_REFUSED, "ALARM: the log was %s: witness %s: %s", result->outcome == SUBMIT_ROLLED_BACK ? "rolled back" : "rewritten",
+        (void) complain(STATUS_REFUSED, "ALARM: the log was %s: witness %s: %s. Next: assayctl status, and DECISIONS in assayd(8)", result->outcome == SUBMIT_ROLLED_BACK ? "rolled back" : "rewritten",
                         result->name, result->reason);
 }
 

@@ -263,7 +263,7 @@ static int show(Listing *listing) {
 
         pager_open();
         if (options.json) {
-                r = json_dumpf(listing->json, stdout, JSON_INDENT(2)) < 0 ? -EIO : 0;
+                r = json_dumpf(listing->json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) < 0 ? -EIO : 0;
                 putchar('\n');
         } else
                 r = table_print(listing->table);
@@ -283,6 +283,16 @@ static int status_of(const Listing *listing) {
                         status = STATUS_CANNOT_TELL;
         }
         return status;
+}
+
+/* Why rows are empty. */
+static void tell_untold(const Listing *listing) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < listing->n_chips; i++)
+                n += listing->chips[i].n_told == 0;
+        if (n > 0)
+                (void) complain(0, "of %zu chip%s no record of plan %s tells regions, as those of scans in service (infleet) do", n, n == 1 ? "" : "s", listing->plan);
 }
 
 static int run(sd_bus *bus, const char *target, Listing *listing) {
@@ -321,8 +331,9 @@ static int run(sd_bus *bus, const char *target, Listing *listing) {
         if (r != 0)
                 return r;
         if (listing->detailed && listing->chips[0].n_told == 0 && !options.json)
-                return complain(STATUS_CANNOT_TELL, "%s: no record of plan %s tells regions", target, listing->plan);
+                return complain(STATUS_CANNOT_TELL, "%s: no record of plan %s tells regions, as those of scans in service (infleet) do", target, listing->plan);
         r = show(listing);
+        tell_untold(listing);
         return r != 0 ? r : status_of(listing);
 }
 

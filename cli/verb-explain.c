@@ -11,6 +11,7 @@
 #include "cli/call.h"
 #include "cli/nearest.h"
 #include "cli/pager.h"
+#include "cli/record-name.h"
 #include "cli/repairs.h"
 #include "cli/table.h"
 #include "cli/untested.h"
@@ -186,6 +187,21 @@ static size_t point_at_chips(const View *view) {
         return n;
 }
 
+/* A roll-up of fewer chips than its server has knows nothing of the others. */
+static void print_no_findings(const View *view) {
+        json_t *predicate = json_object_get(view->statement, "predicate");
+        json_int_t n_chips = json_integer_value(json_object_get(predicate, "chipCount"));
+        size_t n = json_array_size(json_object_get(predicate, "components"));
+
+        if (view->result != RESULT_INCONCLUSIVE)
+                puts("No findings.");
+        else if (!view_is_health(view) && (json_int_t) n < n_chips)
+                say_words(0, "No findings, but it tells of %zu of the %" JSON_INTEGER_FORMAT " chips: the others were not asked for. To do: assayctl scan %s --plan %s", n, n_chips,
+                          view->where, view->plan);
+        else
+                puts("No findings, but not everything was tested.");
+}
+
 static int explain_view(const View *view) {
         if (options.json)
                 return print_json(view_json(view));
@@ -196,7 +212,7 @@ static int explain_view(const View *view) {
         for (size_t i = 0; i < view->n_findings; i++)
                 explain_finding(view, i);
         if (point_at_chips(view) == 0 && view->n_findings == 0)
-                puts(view->result == RESULT_INCONCLUSIVE ? "No findings, but not everything was tested." : "No findings.");
+                print_no_findings(view);
         for (size_t i = 0; i < view->n_untested; i++)
                 say_words(0, "Not tested: %s (%s)", view->untested[i].name, view->untested[i].reason);
         repairs_print(view, true);
@@ -221,15 +237,18 @@ static View *server_of(sd_bus *bus, const RecordKeyring *keyring, View *chip) {
         return NULL;
 }
 
-static int explain_record(uint64_t index) {
+static int explain_record(const char *name) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_(view_freep) View *view = NULL, *server = NULL;
         RecordTrust trust;
+        uint64_t index = 0;
         int r;
 
         r = call_connect(&bus);
+        if (r == 0)
+                r = record_name_find(bus, name, &index);
         if (r == 0)
                 r = call_keyring(bus, &keyring);
         if (r == 0)
@@ -255,12 +274,11 @@ static int explain_record(uint64_t index) {
 
 int verb_explain(int argc, char **argv) {
         const CatalogueEntry *entry;
-        uint64_t index;
 
         if (argc == 0)
                 return list_codes();
-        if (parse_u64(argv[0], &index) >= 0)
-                return explain_record(index);
+        if (record_name_is(argv[0]))
+                return explain_record(argv[0]);
 
         entry = catalogue_find(argv[0]);
         if (!entry)

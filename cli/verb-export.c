@@ -19,6 +19,7 @@
 #include "cli/event.h"
 #include "cli/export-tiles.h"
 #include "cli/output.h"
+#include "cli/record-name.h"
 #include "daemon/names.h"
 
 typedef struct Export {
@@ -271,12 +272,14 @@ int verb_export(int argc, char **argv) {
         if (formats[format].of_log != (argc == 0))
                 return complain(STATUS_USAGE, formats[format].of_log ? "--format %s is of the whole log, and takes no FIRST" : "--format %s wants to know which record: FIRST [COUNT]",
                                 formats[format].name);
-        if (argc > 0 && (parse_u64(argv[0], &export.first) < 0 || (argc > 1 && (parse_u64(argv[1], &export.count) < 0 || export.count == 0))))
-                return complain(STATUS_USAGE, "FIRST and COUNT are numbers");
+        if (argc > 0 && (!record_name_is(argv[0]) || (argc > 1 && (parse_u64(argv[1], &export.count) < 0 || export.count == 0))))
+                return complain(STATUS_USAGE, "FIRST is the number or ID of a record, and COUNT a number");
         if (!formats[format].write && !options.output)
                 return complain(STATUS_USAGE, "tiles go into a folder: --output FOLDER");
 
         r = call_connect(&export.bus);
+        if (r == 0 && argc > 0)
+                r = record_name_find(export.bus, argv[0], &export.first);
         if (r == 0)
                 r = call_keyring(export.bus, &export.keyring);
         if (r == 0)
@@ -287,6 +290,7 @@ int verb_export(int argc, char **argv) {
                 return export_tiles(export.bus, export.keyring, export.vkey, options.output);
         r = write_to(&export, options.output, formats[format].write);
         if (export.n_pruned > 0 && !formats[format].of_log)
-                (void) complain(0, "%" PRIu64 " records are pruned and left out; of the first: %s", export.n_pruned, export.pruned ?: "");
+                (void) complain(0, "%" PRIu64 " %s pruned and left out%s: %s", export.n_pruned, export.n_pruned == 1 ? "record is" : "records are",
+                                export.n_pruned == 1 ? "" : "; of the first", export.pruned ?: "");
         return r;
 }

@@ -89,7 +89,7 @@ static char *render(const char *target, const Answer *answer, char *line) {
         make_plain(line, "");
         if (options.json) {
                 _cleanup_(json_decrefp) json_t *object = answer_json(target, answer, line);
-                _cleanup_free_ char *json = object ? json_dumps(object, 0) : NULL;
+                _cleanup_free_ char *json = object ? json_dumps(object, JSON_REAL_PRECISION(15)) : NULL;
 
                 return json && asprintf(&text, "%s\n", json) >= 0 ? text : NULL;
         }

@@ -301,5 +301,5 @@ int verb_keys(int argc, char **argv) {
                         return complain(STATUS_USAGE, "usage: assayctl keys %s %s", parts[i].name, parts[i].arguments);
                 return parts[i].run(argc - 1, argv + 1);
         }
-        return complain(STATUS_USAGE, "keys does not %s; it can create, show and rotate, and make and sign a ring", argv[0]);
+        return complain(STATUS_USAGE, "no verb of keys is called '%s'; they are create, show, rotate, ring and sign", argv[0]);
 }

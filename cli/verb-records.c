@@ -124,7 +124,7 @@ int verb_records(int argc, char **argv) {
         }
 
         if (n_pruned > 0)
-                (void) complain(0, "%" PRIu64 " records are pruned and left out", n_pruned);
+                (void) complain(0, "%" PRIu64 " %s pruned and left out", n_pruned, n_pruned == 1 ? "record is" : "records are");
         pager_open();
         r = table_print(table);
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;

@@ -37,10 +37,9 @@ int verb_show(int argc, char **argv) {
         r = call_connect(&bus);
         if (r != 0)
                 return r;
-        r = scan_path(bus, argv[0], &path);
+        r = scan_path(bus, argv[0], &id, &path);
         if (r != 0)
                 return r;
-        (void) parse_u64(argv[0], &id);
 
         r = reply_property_string(bus, path, ASSAY_SCAN_INTERFACE, "State", &error, &state);
         if (r >= 0)

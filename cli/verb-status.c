@@ -91,7 +91,7 @@ static void print_scrub(const LogStatus *status) {
         if (status->n_checked > 0)
                 say(stdout, "; now at %" PRIu64, status->n_checked);
         if (status->n_pruned > 0)
-                say(stdout, "; %" PRIu64 " without an envelope", status->n_pruned);
+                say(stdout, "; %" PRIu64 " without an envelope by then", status->n_pruned);
         if (status->n_unruled > 0)
                 say(stdout, "; %" PRIu64 " under older rules", status->n_unruled);
         if (*status->scrub_error)
@@ -99,11 +99,15 @@ static void print_scrub(const LogStatus *status) {
         say(stdout, "\n");
 }
 
+static void print_published(uint64_t n_records, unsigned n_witnesses) {
+        say(stdout, "published   %" PRIu64 " record%s, %u witness%s\n", n_records, n_records == 1 ? "" : "s", n_witnesses, n_witnesses == 1 ? "" : "es");
+}
+
 static void print_text(const LogStatus *status) {
         say(stdout, "log         %s\n", status->origin);
         say(stdout, "records     %" PRIu64 "\n", status->size);
         if (status->n_published > 0)
-                say(stdout, "published   %" PRIu64 " records, %u witnesses\n", status->n_published, status->n_signatures > 0 ? status->n_signatures - 1 : 0);
+                print_published(status->n_published, status->n_signatures > 0 ? status->n_signatures - 1 : 0);
         else
                 say(stdout, "published   nothing\n");
         print_scrub(status);

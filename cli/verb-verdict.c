@@ -11,7 +11,7 @@
 static void print_json(const char *target, const Answer *answer) {
         _cleanup_(json_decrefp) json_t *object = answer_json(target, answer, answer->reason);
 
-        (void) json_dumpf(object, stdout, JSON_INDENT(2));
+        (void) json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         putchar('\n');
 }
 

@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/file-kind.h"
+#include "cli/record-name.h"
 #include "cli/seen.h"
 #include "cli/verify-policy.h"
 
@@ -116,6 +118,7 @@ static void print_text_of(const char *name, const RecordVerified *verified) {
 }
 
 static size_t n_told[_RECORD_TRUST_MAX];
+static size_t n_unproven; /* of those that cannot be told */
 
 /* Of several: who reads the last one alone must not take it for all of them. */
 static void print_counts(void) {
@@ -200,6 +203,8 @@ static int judge(const RecordPolicy *policy, const char *name, const char *envel
         r = record_verify_with_policy(policy, envelope, n, &trust, &verified);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s: %s", name, strerror(-r));
+        /* An expired keyring is no matter of proofs. */
+        n_unproven += trust == RECORD_CANNOT_TELL && verified.log_size == 0 && !(verified.reason && strstr(verified.reason, "expired"));
         if (trust == RECORD_REFUSED)
                 tell_kind(&verified, envelope, n);
         return report(name, trust, &verified);
@@ -243,19 +248,21 @@ static int verify_index(const VerifyPolicy *policy, uint64_t index) {
         return report(name, trust, &verified);
 }
 
-static bool is_index(const char *text) {
-        uint64_t index;
-
-        return parse_u64(text, &index) >= 0;
+/* A file may be called as IDs are; then it is meant. */
+static bool is_record(const char *text) {
+        return record_name_is(text) && !(record_name_is_id(text) && access(text, F_OK) == 0);
 }
 
 static int verify_all(const VerifyPolicy *policy, int argc, char **argv) {
         int r, status = NO_VERDICT;
 
         for (int i = 0; i < argc; i++) {
-                uint64_t index;
+                uint64_t index = 0;
 
-                r = parse_u64(argv[i], &index) >= 0 ? verify_index(policy, index) : verify_file(&policy->policy, argv[i]);
+                if (is_record(argv[i]))
+                        r = record_name_find(policy->bus, argv[i], &index) ?: verify_index(policy, index);
+                else
+                        r = verify_file(&policy->policy, argv[i]);
                 if (r > STATUS_REFUSED)
                         return r;
                 status = worse(status, r);
@@ -268,7 +275,7 @@ static bool is_online(int argc, char **argv) {
         bool online = !options.key || (options.state && (options.host || strcmp(options.bus, "system") != 0));
 
         for (int i = 0; i < argc; i++)
-                online = online || is_index(argv[i]);
+                online = online || is_record(argv[i]);
         return online;
 }
 
@@ -287,8 +294,9 @@ int verb_verify(int argc, char **argv) {
         status = verify_all(&policy, argc, argv);
         seen_done(&seen);
         print_counts();
-        if (!bus && policy.policy.needs_proof && !options.proof && n_told[RECORD_CANNOT_TELL] > 0)
-                (void) complain(0, "assayctl export --format bundle, where the log is, writes records with the proofs that this keyring asks for");
+        if (!bus && policy.policy.needs_proof && !options.proof && n_unproven > 0)
+                (void) complain(0, "assayctl export --format bundle, where the log is, writes records with the proofs that this keyring asks for; of one that was pruned export N --format proof"
+                                   " writes the proof alone, for --proof");
         if (status == NO_VERDICT)
                 return complain(STATUS_CANNOT_TELL, "cannot tell: nothing of this says how a server or a chip is");
         /* What was not acted on may be shown again. */

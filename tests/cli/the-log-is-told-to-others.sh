@@ -101,12 +101,12 @@ expect 2 "and of a record that was pruned" assayctl export 5 --format identity
 expect 2 "which nobody has forged" assayctl verify 5
 has "it was pruned: verify a copy of it"
 expect 0 "bundles leave it out" assayctl export 4 3 --format bundle
-has "1 records are pruned"
+has "1 record is pruned"
 [ "$(wc -l <"$out")" = 2 ] || bad "not the two that are there"
 expect 0 "a line stands in its place" assayctl export 4 3
 jq -es 'length == 3 and .[1].pruned.index == 5' "$out" >/dev/null || bad "it is not told"
 expect 0 "tiles keep its hash" assayctl export --format tiles --output "$stage/holed"
-has "1 records are pruned"
+has "1 record is pruned"
 cmp "$stage/holed/tile/0/000.p/22" "$stage/tiles/tile/0/000.p/22" || bad "another tree"
 [ ! -e "$stage/holed/tile/entries" ] || bad "a bundle with a gap"
 expect 0 "and a folder that has it keeps it" assayctl export --format tiles --output "$stage/tiles"

@@ -37,8 +37,22 @@ done
 mkdir "$stage/bin" && ln -s /bin/false "$stage/bin/ssh"
 expect 69 "a host that ssh does not reach" env PATH="$stage/bin:$PATH" "$ctl" --host nowhere.invalid targets
 expect 0 "help" "$ctl" --help
-expect 0 "what a challenge is" "$ctl" verify --help
+expect 0 "what a challenge is" "$ctl" scan --help
 tr -s ' \n' ' ' <"$out" | grep -q "4 to 128 characters of base64" || bad "otherwise"
+expect 0 "what an option is to a verb" "$ctl" export --help
+has "another word for --keyring"
+! grep -Eq "keys |watch|rotate" "$out" || bad "it tells what it is to others"
+expect 0 "keys take files" "$ctl" keys --help
+has "keys create FILE | show [FILE|URI] | rotate | ring TEXT | sign KEYRING"
+expect 64 "and have no other verb" "$ctl" keys bogus
+has "no verb of keys is called 'bogus'"
+for verb in status watch targets; do
+        expect 0 "help of $verb" "$ctl" $verb --help
+        head -n 1 "$out" | grep -q ' $' && bad "with a blank behind it"
+done
+if [ -e "$1/units/assayctl.1" ]; then
+        [ "$(sed -n '/^[.]TH /{n;p}' "$1/units/assayctl.1")" = .nh ] || bad "names in the manual are hyphenated, and cannot be copied"
+fi
 expect 0 "help of one verb" "$ctl" audit --help
 has "--checkpoint FILE"
 grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
@@ -116,6 +130,34 @@ expect 64 "a record that does not exist" assayctl verify 99
 expect 1 "a scan" assayctl --quiet scan trn-0 --plan quick
 expect 64 "a scan that has ended cannot be cancelled" assayctl cancel 1
 
+# As gate prints them, or shorter.
+id=$(assayctl records --json | jq -r '.[] | select(.index == 2) | .id')
+expect 1 "a record by its ID, as gate tells it" assayctl verify "${id:0:16}"
+has "  record  2 $id"
+letters=$(grep -oE "^[0-9]*[a-f]" <<<"$id")
+n=$((${#letters} > 8 ? ${#letters} : 8))
+expect 1 "… by $n of its digits" assayctl verify "${id:0:n}"
+has "  record  2 $id"
+expect 0 "… explained" assayctl explain "$id"
+has "record 2"
+expect 0 "… exported" assayctl export "${id:0:16}"
+[ "$(jq -r .payload "$out" | base64 -d | jq .predicate.log.index)" = 2 ] || bad "another record"
+expect 1 "… and its scan" assayctl show "${id:0:16}"
+has "Scan 1 (quick): "
+expect 64 "an ID that no record has" assayctl verify 0123456789abcdef
+has "no record of this log has an ID that begins with 0123456789abcdef"
+expect 0 "an age is told in milliseconds" assayctl gate trn-0/chip1 --json
+grep -Eq '"age_sec": [0-9]+(\.[0-9]{1,3})?[,}]' "$out" || bad "otherwise"
+assayctl --quiet scan trn-0/chip1 --plan quick || bad "it does not pass"
+expect 0 "what is missing of a server of which a chip was scanned" assayctl explain "$(($(assayctl records --json | jq length) - 1))"
+has "No findings, but it tells of 1 of the 16 chips: the others were not asked for. To do: assayctl scan trn-0 --plan quick"
+expect 2 "coverage of what no scan in service tested" assayctl coverage trn-0
+has "of 16 chips no record of plan infleet tells regions, as those of scans in service (infleet) do"
+for folder in "$stage/assayd.yaml" "$stage/nowhere/tiles"; do
+        expect 64 "no tiles into ${folder##*/}" assayctl export --format tiles --output "$folder"
+        has "--output names a folder, or one to be made in a folder that is there"
+done
+
 assayctl export 2 --output "$stage/record.json"
 # What --output names stays what it is, unless it is a file.
 expect 64 "a folder in place of a file" assayctl export 2 --output "$stage"
@@ -167,6 +209,13 @@ for given in "record.json a record" "2.bundle a record with its proof" "2.proof 
         expect 64 "${given#* } for a keyring" "$ctl" verify "$stage/record.json" --keyring "$stage/${given%% *}"
         has "this is ${given#* }"
 done
+sed 's/^quorum .*/witness w1 witness.example\/w1+f1c4fd8b+BKvq4bPXVAe7KRBzkNxPfPZjZgYdwgEY3RtTVtfoSdpV\nquorum 2/' "$stage/station.keyring" >"$stage/bad.keyring"
+expect 64 "a keyring with a line that cannot stand there" "$ctl" verify "$stage/record.json" --keyring "$stage/bad.keyring"
+! grep -q "this is a keyring" "$err" || bad "it says that it is one"
+"$ctl" keys create "$stage/root.pem" >/dev/null
+printf 'version 1\nthreshold 1\nroot %s\n' "$(grep -v ^- "$stage/root.pem.pub" | tr -d '\n')" >"$stage/ring.text"
+expect 64 "a text to which a root adds its signature" "$ctl" keys sign "$stage/ring.text" --key "$stage/root.pem"
+has "assayctl keys ring makes one of a text"
 expect 64 "a record for a proof" "$ctl" verify "$stage/record.json" --keyring "$stage/station.keyring" --proof "$stage/record.json"
 has "no proof, as export --format proof writes one; this is a record"
 expect 64 "a bundle for a log" "$ctl" audit "$stage/2.bundle" --keyring "$stage/station.keyring"

@@ -38,7 +38,7 @@ rm "$stage/archive/records-000000000000.intoto.jsonl"
 
 # Two archives are full: 512 records, of which each scan's broken chip and its server stay, and what no record tells of may go.
 stage_daemon us0-0
-expect 0 "it says what it moved" stage_await "it" grep "Moved the envelopes of [0-9]* records older than 1 days into $stage/archive; their hashes stay" "$stage/assayd.log"
+expect 0 "it says what it moved" stage_await "it" grep "Moved the envelopes of [0-9]* records older than 1 day into $stage/archive; their hashes stay" "$stage/assayd.log"
 n=$(sed -n 's/.*Moved the envelopes of \([0-9]*\) records.*/\1/p' "$stage/assayd.log")
 [ "$n" -gt 400 ] || bad "no more than $n"
 ls "$stage/archive" | xargs >"$stage/names"
@@ -58,7 +58,8 @@ expect 64 "no such folder" assayctl audit --archive "$stage/nowhere"
 
 # A reader who asks for one is told where it is; it is proven as ever, and a copy of it verifies.
 expect 2 "a record that was dropped" assayctl verify 1
-has "it was pruned, and is in the archive records-000000000000.intoto.jsonl: verify a copy of it"
+has "it was pruned, and is in the archive records-000000000000.intoto.jsonl: verify a copy of it, line 2 (sed -n), with --proof, which export 1 --format proof writes"
+assayctl status | grep -q "; [0-9]* without an envelope by then" || bad "the reading does not say when it counted"
 expect 2 "is not explained" assayctl explain 300
 has "it was pruned, and is in the archive records-000000000256.intoto.jsonl"
 expect 0 "but the line of its archive verifies" assayctl verify <(sed -n 2p "$stage/archive/records-000000000000.intoto.jsonl")
