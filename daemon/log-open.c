@@ -76,7 +76,8 @@ static int open_with(const Config *config, RecordKey *key, RecordKey *log_key, R
         options = options_of(config, &self, key, log_key);
         r = record_log_open(&options, ret, &text);
         if (r == -EBADMSG)
-                journal_alarm(config->store, "The log %s is not sound, nothing is signed: %s. See THE LOG in assayd(8)", config->store, text ?: "damaged");
+                journal_alarm(config->store, "The log %s is not sound, nothing is signed: %s%s", config->store, text ?: "damaged",
+                              text && strstr(text, "assayd(8)") ? "" : ". See THE LOG in assayd(8)");
         else if (r < 0)
                 log_error("Failed to open the log %s: %s", config->store, text ?: strerror(-r));
         else if (text)
@@ -125,6 +126,10 @@ int log_decide(const Config *config, const RecordDecision *decision) {
         Program self = {};
         int r;
 
+        if (!decision->note[strspn(decision->note, " ")]) {
+                log_error("The log %s was not continued: the note is blank. Say why it goes on, in one line of at most 256 characters", config->store);
+                return -EINVAL;
+        }
         r = load_keys(config, &key, &log_key);
         if (r < 0)
                 return r;
@@ -137,12 +142,10 @@ int log_decide(const Config *config, const RecordDecision *decision) {
         options = options_of(config, &self, key, log_key);
         r = record_log_decide(&options, decision, &text);
         if (r == -EALREADY)
-                log_error("The log %s needs no decision: nothing was signed", config->store);
-        else if (r == -EINVAL && !text)
-                log_error("That is no note: one line of at most 256 characters");
+                log_info("The log %s needs no decision, and nothing was signed: start assayd", config->store);
         else if (r < 0)
                 log_error("The log %s was not continued: %s", config->store, text ?: r == -EBUSY ? "assayd is running: stop it" : strerror(-r));
         else
                 log_info("The log %s goes on, and says so in a record: %s", config->store, text);
-        return r;
+        return r == -EALREADY ? 0 : r; /* who decides twice wants no more */
 }

@@ -50,8 +50,8 @@ bool pruning_take_outcome(Pruning *pruning, const RecordOutcome *outcome) {
                 log_warning_errno(outcome->error, "Failed to move old envelopes into %s, trying again tomorrow: %m",
                                   pruning->manager->config->archive);
         if (outcome->n_pruned > 0)
-                log_info("Moved the envelopes of %" PRIu64 " records older than %" PRIu64 " days into %s; their hashes stay", outcome->n_pruned,
-                         pruning->manager->config->keep_days, pruning->manager->config->archive);
+                log_info("Moved the envelopes of %" PRIu64 " records older than %" PRIu64 " day%s into %s; their hashes stay", outcome->n_pruned,
+                         pruning->manager->config->keep_days, pruning->manager->config->keep_days == 1 ? "" : "s", pruning->manager->config->archive);
         return true;
 }
 

@@ -186,7 +186,8 @@ static int open_book(const Settings *settings, Book **ret) {
         if (r == -EBADMSG)
                 tell(LOG_ALERT, "ALARM: the state in %s is not sound, nothing is signed: %s", folder, wrong ?: "the database is damaged");
         else if (r < 0)
-                tell(LOG_ERR, "Failed to open the state in %s: %s", folder, r == -EBUSY ? "another witness has it open" : strerror(-r));
+                tell(LOG_ERR, "Failed to open the state in %s: %s%s", folder, r == -EBUSY ? "another witness has it open" : strerror(-r),
+                     r == -ENOENT ? ". A new witness wants that folder made; one that has vouched before has its state elsewhere" : "");
         return r;
 }
 
@@ -220,9 +221,10 @@ static void tell_ready(const Witness *witness, const char *where, int fd) {
 
         if (strncmp(where, "unix:", 5) != 0 && getsockname(fd, (struct sockaddr *) &address, &n) == 0)
                 (void) getnameinfo((struct sockaddr *) &address, n, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-        tell(LOG_INFO, "Ready: %s, %zu keys of logs, on %s%s%s", witness->key.name, witness->settings->n_logs, *port ? host : where, *port ? " port " : "",
+        tell(LOG_INFO, "Ready: %s, %zu key%s of logs, on %s%s%s", witness->key.name, witness->settings->n_logs,
+             witness->settings->n_logs == 1 ? "" : "s", *port ? host : where, *port ? " port " : "",
              port);
-        (void) sd_notifyf(false, "READY=1\nSTATUS=%zu keys of logs", witness->settings->n_logs);
+        (void) sd_notifyf(false, "READY=1\nSTATUS=%zu key%s of logs", witness->settings->n_logs, witness->settings->n_logs == 1 ? "" : "s");
 }
 
 static int serve(Witness *witness) {

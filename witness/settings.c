@@ -87,7 +87,7 @@ static const char *take_line(Settings *settings, const char *line, size_t n) {
                 return wrong;
         for (size_t i = 0; i < ELEMENTS(kinds); i++)
                 if (strcmp(words.words[0], kinds[i].word) == 0)
-                        return words.n < 2 ? "lacks a word" : words.n > kinds[i].max ? "has too many words" : kinds[i].take(settings, &words);
+                        return words.n < 2 ? "lacks a word" : words.n > kinds[i].max ? "has too many words: they end at blanks, so a file or folder has none in its name" : kinds[i].take(settings, &words);
         return "begins with none of log, name, listen, key, state, anchor";
 }
 

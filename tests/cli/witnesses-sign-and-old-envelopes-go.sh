@@ -70,7 +70,7 @@ stop
 # Which is in force from the next start on.
 sed -i 's/keep_days: .*/keep_days: 1/' "$stage/assayd.yaml"
 start
-expect 0 "the daemon says what it dropped" stage_await "it" grep "Moved the envelopes of [0-9]* records older than 1 days into $stage/archive" "$stage/assayd.log"
+expect 0 "the daemon says what it dropped" stage_await "it" grep "Moved the envelopes of [0-9]* records older than 1 day into $stage/archive" "$stage/assayd.log"
 expect 0 "an export says that they were" assayctl export 0 256 --format jsonl
 n=$(grep -c '^{"pruned":.*"archive":"records-000000000000.intoto.jsonl"}}$' "$out")
 [ "$(wc -l <"$out")" = 256 ] && [ "$n" -gt 200 ] || bad "it has $(wc -l <"$out") lines, $n of them marks"

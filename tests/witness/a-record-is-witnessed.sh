@@ -90,6 +90,8 @@ cp units/plans/*.yaml "$stage/plans"
 printf 'plan: quick\nsummary: host links alone\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n' >"$stage/plans/quick.yaml"
 export ASSAY_PLANS=$stage/plans
 for name in w1 w2 w3; do witness "$name"; done
+expect 1 "a witness makes no folder for its state" "$stage_build/witness/assay-witness" --config "$stage/w1/conf" --state-dir "$stage/nowhere"
+has "A new witness wants that folder made; one that has vouched before has its state elsewhere"
 echo "quorum 2" >>"$stage/witnesses"
 cat >"$stage/assayd.yaml" <<YAML
 origin: stage.example/assayd
@@ -158,7 +160,13 @@ grep -Eq "^  checkpoint  of [0-9]+ records, witnesses 2, the last on " "$out" ||
 echo "$vkey" >"$stage/log.vkey"
 expect 0 "or by hand" tests/record/verify-by-hand "$stage/record.json" "$stage/record.pub.pem" "$stage/record.proof" "$stage/log.vkey" "$stage/w2/vkey"
 has "record $index of "
+expect 1 "but not by another log's key" tests/record/verify-by-hand "$stage/record.json" "$stage/record.pub.pem" "$stage/record.proof" <(assayctl keys create "$stage/none.pem" --origin stage.example/assayd | sed -n 's/^log //p')
+has "NOT VERIFIED: the key in the log's vkey has not signed the checkpoint"
+assayctl export "$index" --format bundle --output "$stage/record.bundle"
+expect 1 "nor as a bundle" tests/record/verify-by-hand "$stage/record.bundle" "$stage/record.pub.pem"
+has "of a bundle, jq -c .dsseEnvelope takes the envelope out"
 expect 1 "but not of the one that nobody asked" tests/record/verify-by-hand "$stage/record.json" "$stage/record.pub.pem" "$stage/record.proof" "$stage/log.vkey" "$stage/w3/vkey"
+has "NOT VERIFIED: the witness has not cosigned the checkpoint of this proof"
 expect 2 "who asks for the third cannot tell" reader --key "$stage/third.keyring" --proof "$stage/record.proof"
 expect 0 "a hook can tell too" assayctl gate us0-0/chip3 --keyring "$stage/two.keyring" --max-age 1h
 expect 2 "and cannot, asked for the third" assayctl gate us0-0/chip3 --keyring "$stage/third.keyring"
@@ -182,6 +190,9 @@ expect 1 "a chip fails, one passes" assayctl --quiet scan us0-0/chip4 us0-0/chip
 stage_await "a checkpoint" settled
 index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v2" and .subject == "us0-0/chip5") | .index] | max')
 expect 1 "an unwitnessed failure fails" assayctl gate us0-0/chip4 --keyring "$stage/third.keyring" --unknown pass
+expect 2 "a scan that a keyring is to prove says what proves it" assayctl --quiet scan us0-0/chip6 --plan quick --keyring "$stage/third.keyring"
+grep -Eq "not enough witnesses have seen the log with it.*\. Next: assayctl cosign, then assayctl show [0-9]+ by the same keyring$" "$err" || bad "it does not"
+grep -Eq "no record that verifies tells of us0-0/chip6$" "$err" || bad "one target is more"
 expect 2 "an unwitnessed pass does not pass" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/third.keyring"
 expect 0 "it is witnessed, two hours ago" hand_cosign w3 7200
 expect 0 "and passes" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/third.keyring"
@@ -208,6 +219,7 @@ cp -a "$stage"/records.db* "$stage"/*.checkpoint "$stage/old"
 lie w3
 expect 3 "a log that was put back is an alarm" cosign
 has ALARM
+has ". Next: assayctl status, and DECISIONS in assayd(8)"
 has "assayd was handed the checkpoint that witness w"
 has "the key of this log has signed a checkpoint of another one"
 query 'map(.outcome) == ["rolled-back", "rolled-back", "rolled-back"]'
@@ -237,11 +249,15 @@ expect 3 "nor then" again
 has "two copies went on from the same state"
 has "--continue-log"
 expect 0 "until somebody decides it" again --continue-log "the disk was put back, ticket 4711"
+has "two copies went on from the same state"
+! grep -q "Keep the one\|Put the newest" "$err" || bad "it still says what else to do"
+expect 0 "once, and twice is no mistake" again --continue-log "the disk was put back, ticket 4711"
+has "needs no decision, and nothing was signed: start assayd"
 start
 stage_await "a checkpoint" settled
 expect 3 "the witnesses tell of it for ever" cosign
 has "ALARM: the log was rewritten"
-has "of another history of this log, which somebody has decided to leave"
+has "of another history of this log, which somebody has decided to leave. The witness signs nothing more of this name: give the log another \`origin\`"
 expect 0 "and the log goes on" assayctl status
 stop
 

@@ -77,7 +77,8 @@ static int judge_stranger(const Publisher *publisher, Store *store, uint64_t siz
         if (r < 0)
                 return r;
         if (r > 0)
-                return wrong(ret_wrong, -ENOENT, "it is of another history of this log, which somebody has decided to leave");
+                return wrong(ret_wrong, -ENOENT, "it is of another history of this log, which somebody has decided to leave. The witness signs nothing more of this name: give the log"
+                                           " another `origin`, see CHANGING THE ORIGIN in assayd(8)");
         return wrong(ret_wrong, -ENOTUNIQ, "the key of this log has signed a checkpoint of another one: this is an old copy, or two went on from the"
                                            " same state. Nothing is signed any more");
 }

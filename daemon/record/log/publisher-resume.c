@@ -78,8 +78,9 @@ static int check_newest(const Publisher *publisher, Store *store, uint64_t size,
 
 static const char damaged[] = "anchor-damaged";
 
-/* The first one counts; a file that has rotted says less than any other. What it says is kept in *RET_WRONG, where nobody has decided yet. */
-__attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, const char *cause, const Checkpoint *checkpoint, char **ret_wrong, const char *format, ...) {
+/* The first one counts; a file that has rotted says less than any other. What is wrong is kept in *RET_WRONG, with what to DO where nobody has decided yet. */
+__attribute__((format(printf, 6, 7))) static int doubt(Publisher *publisher, const char *cause, const Checkpoint *checkpoint, char **ret_wrong, const char *todo,
+                                                       const char *format, ...) {
         _cleanup_free_ char *why = NULL;
         va_list arguments;
         int n;
@@ -96,8 +97,10 @@ __attribute__((format(printf, 5, 6))) static int doubt(Publisher *publisher, con
                 why = NULL;
                 return -ENOMEM;
         }
-        return refuse(ret_wrong, "%s%s", why, publisher->decides ? "" : ". Whoever answers for it may go on with what is here: assayd --continue-log NOTE, see DECISIONS in "
-                                                                          "assayd(8)") == -ENOMEM ? -ENOMEM : 0;
+        if (publisher->decides)
+                todo = "";
+        return refuse(ret_wrong, "%s%s%s", why, todo, *todo ? " Whoever answers for it may go on with what is here: assayd --continue-log NOTE, see DECISIONS in assayd(8)" : "") == -ENOMEM ?
+                               -ENOMEM : 0;
 }
 
 /* But for one character of the base64, six bits, at the most: of an ID of another key that is one in ten million. */
@@ -139,7 +142,7 @@ static int refuse_file(Publisher *publisher, const char *path, const char *text,
                 return refuse(ret_wrong, "%s holds no checkpoint of this log: %s. Use the log and key it belongs to; move it away only where a new"
                                          " log begins",
                               path, wrong);
-        return doubt(publisher, damaged, NULL, ret_wrong,
+        return doubt(publisher, damaged, NULL, ret_wrong, ".",
                      "%s holds no checkpoint of this log: %s. The file is damaged, so it does not tell whether this is an old copy",
                      path, text ? wrong : "it cannot be read");
 }
@@ -171,19 +174,19 @@ static int check_file(Publisher *publisher, const char *path, Store *store, uint
         *ret_size = (int64_t) checkpoint.size;
         if (checkpoint.size > size && size == 0)
                 return doubt(publisher, "records-lost", &checkpoint, ret_wrong,
-                             "its key has signed %llu records of this log (%s), and there is none: its state was taken away. Put the newest backup back, or begin a new log"
-                             " with another `origin` and log key",
+                             ". Put the newest backup back, or begin a new log with another `origin` and log key.",
+                             "its key has signed %llu records of this log (%s), and there is none: its state was taken away",
                              (unsigned long long) checkpoint.size, path);
         if (checkpoint.size > size)
                 return doubt(publisher, "records-lost", &checkpoint, ret_wrong,
-                             "it has %llu records, and a checkpoint of %llu was published (%s): this is an old copy. Put the newest one back,"
-                             " or begin a new log with another `origin` and store",
+                             ". Put the newest one back, or begin a new log with another `origin` and store.",
+                             "it has %llu records, and a checkpoint of %llu was published (%s): this is an old copy",
                              (unsigned long long) size, (unsigned long long) checkpoint.size, path);
         r = publisher_compare(store, &checkpoint, &equal);
         if (r == 0 && !equal)
                 return doubt(publisher, "forked", &checkpoint, ret_wrong,
-                             "its first %llu records are not those that were published (%s): two copies went on from the same state. Keep"
-                             " the one that was published, or begin a new log with another `origin` and store",
+                             ". Keep the one that witnesses hold, or else the one with more records.",
+                             "its first %llu records are not those that were published (%s): two copies went on from the same state",
                              (unsigned long long) checkpoint.size, path);
         return r;
 }
@@ -197,8 +200,8 @@ static int check_lost(Publisher *publisher, uint64_t size, uint64_t covered, int
                 return 0;
         if (size == 0)
                 return anchored < 0 && !is_damaged ? publisher_anchor_tree(publisher, &empty) : 0;
-        return doubt(publisher, "checkpoints-lost", NULL, ret_wrong,
-                     "it has %llu records and no checkpoint, neither in the database nor at %s: they were taken away, or its log key is new. Put the newest backup back",
+        return doubt(publisher, "checkpoints-lost", NULL, ret_wrong, ". Put the newest backup back.",
+                     "it has %llu records and no checkpoint, neither in the database nor at %s: they were taken away, or its log key is new",
                      (unsigned long long) size, publisher->anchor);
 }
 
@@ -208,7 +211,7 @@ static int check_holes(Publisher *publisher, char **ret_wrong) {
 
         if (holes->n == 0)
                 return 0;
-        return doubt(publisher, "records-pruned", NULL, ret_wrong,
+        return doubt(publisher, "records-pruned", NULL, ret_wrong, ".",
                      "record %llu has no envelope, and no record says which archive has it: put the newest backup back. So it is with %llu, up to record %llu: an assayd"
                      " that made no archives has pruned them, or somebody took them away",
                      (unsigned long long) holes->first, (unsigned long long) holes->n, (unsigned long long) holes->end - 1);
