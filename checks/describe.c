@@ -127,10 +127,12 @@ static const char *const limit_words[_LIMIT_TYPE_MAX] = {
 
 static json_t *describe_measurement(const MeasurementRow *row) {
         static const char *const said[_MEASUREMENT_DUTY_MAX] = { [MEASUREMENT_EACH] = "each", [MEASUREMENT_ASKED] = "asked", [MEASUREMENT_BEYOND] = "beyond" };
-        bool is_constant = row->limit_type != LIMIT_NONE && !isnan(row->limit);
+        bool has_limit = row->limit_type != LIMIT_NONE, is_constant = has_limit && !isnan(row->limit);
+        const char *statistic = row->statistic == STATISTIC_NONE ? NULL : statistic_to_string(row->statistic);
 
-        return json_pack("{ss, ss, ss, so*, ss*, ss, ss, ss*}", "name", row->name, "unit", row->unit, "limit", limit_words[row->limit_type], "value",
-                         is_constant ? json_real(row->limit) : NULL, "beyond", row->limit_type == LIMIT_NONE ? NULL : severity_to_string(row->beyond),
+        return json_pack("{ss, ss, ss, so*, so*, so*, ss*, ss*, ss, ss, ss*}", "name", row->name, "unit", row->unit, "limit", limit_words[row->limit_type], "value",
+                         is_constant ? json_real(row->limit) : NULL, "least", has_limit && !is_constant ? json_real(row->least) : NULL, "most",
+                         has_limit && !is_constant ? json_real(row->most) : NULL, "statistic", statistic, "beyond", has_limit ? severity_to_string(row->beyond) : NULL,
                          "said", said[row->duty], "why", row->why, "unlimited", row->unlimited);
 }
 
@@ -197,6 +199,10 @@ static void print_measurements(FILE *file, const json_t *list) {
                 fprintf(file, "      %s %s: %s", text_of(item, "name"), text_of(item, "unit"), text_of(item, "limit"));
                 if (json_object_get(item, "value"))
                         fprintf(file, " %g", json_number_value(json_object_get(item, "value")));
+                if (json_object_get(item, "least"))
+                        fprintf(file, " %g … %g", json_number_value(json_object_get(item, "least")), json_number_value(json_object_get(item, "most")));
+                if (json_object_get(item, "statistic"))
+                        fprintf(file, " (%s)", text_of(item, "statistic"));
                 fprintf(file, "%s%s; %s%s%s\n", text_of(item, "beyond")[0] ? ", else " : "", text_of(item, "beyond"), text_of(item, "why"),
                         text_of(item, "unlimited")[0] ? "; without a limit: " : "", text_of(item, "unlimited"));
         }

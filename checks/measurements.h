@@ -50,6 +50,8 @@ typedef struct MeasurementRow {
         const char *unit;       /* UCUM */
         LimitType limit_type;   /* LIMIT_NONE: it has no limit, and WHY says why */
         double limit;           /* NAN: it is not always the same, and WHY says what it is */
+        double least, most;     /* what it can be: what parameters of the plan allow, where it follows from one */
+        Statistic statistic;    /* of a value that has a limit: what it is of the many that it sums up, one at least */
         MeasurementDuty duty;
         Severity beyond;        /* what a step is called where the value lies beyond its limit; SEVERITY_INFO without a limit */
         const char *why;        /* a sentence without its full stop */
@@ -73,3 +75,8 @@ bool measurement_matches(const char *family, const char *check, const char *name
 
 /* Says in a static sentence why a value may not have this unit or this limit (LIMIT_NONE: none). NULL: it may. */
 const char *measurement_wrong(const MeasurementRow *row, const char *unit, LimitType type, double limit);
+/*
+ * The same of what no value of this unit can be, and of another statistic: none is fewer than none and colder than absolute zero (-273.15 Cel). A
+ * ratio (1) may be a logarithm, and a rise (K) a fall.
+ */
+const char *measurement_impossible(const MeasurementRow *row, double value, Statistic statistic);

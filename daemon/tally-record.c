@@ -61,8 +61,8 @@ static void tell_evidence(const TallyStep *step, RecordStep *ret) {
 }
 
 /* No record says that a step passed which measured too little, or another thing than it must: it would cost the whole server its verdicts. */
-static void doubt_step(RecordStep *step) {
-        if ((step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || record_step_agrees(step))
+static void doubt_step(const Location *chip, RecordStep *step) {
+        if ((step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || record_step_agrees(step, chip))
                 return;
         step->verdict = VERDICT_ERROR;
         step->reason = REASON_PROTOCOL;
@@ -159,8 +159,7 @@ void tally_subject(const Tally *tally, size_t index, RecordSubject *ret) {
         unit_subject(&tally->servers[index].self, tally->servers[index].target->config->model, ret);
 }
 
-/* A server is as bad as its worst chip; where something failed that lies in none of them, it failed; and a
- * scan of some chips cannot clear it. */
+/* A server is as bad as its worst chip and as what lies in none of them; and a scan of some chips cannot clear it. */
 static Result judge_server(const Tally *tally, const TallyServer *server, const RecordScan *scan) {
         Result result = scan->n_chips < TARGET_CHIPS ? RESULT_INCONCLUSIVE : RESULT_PASSED;
 
@@ -173,7 +172,7 @@ static Result judge_server(const Tally *tally, const TallyServer *server, const 
                 result = result_worst(result, result_of_server_step(&said));
         }
 
-        return result;
+        return result_worst(result, record_own_result(scan));
 }
 
 /* A memory that nobody came to is told as it was, by the record before: this one says nothing of it. */
@@ -217,7 +216,7 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
                 judge_step(tally, server, unit, i, &steps[i]);
         r = record_regions(unit, run, tally->plan->n_steps, steps);
         for (size_t i = 0; i < tally->plan->n_steps; i++)
-                doubt_step(&steps[i]);
+                doubt_step(&unit->where, &steps[i]);
 
         ret->result = judge_chip(tally, unit, steps, promises);
         return r;

@@ -138,6 +138,9 @@ static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
         /* A lane with errors that was not counted to the end is no pass, and as it may be a sound one it is not named. */
         else if (tested->undecided && verdict != VERDICT_FAILED)
                 verdict = VERDICT_SKIPPED;
+        /* Of a chip that has no link to another one of the scan nothing was asked, as where the scan has no link at all. */
+        else if (tested->n_passed == 0 && verdict == VERDICT_PASSED)
+                return step_part_done(fabric->step, &where, VERDICT_SKIPPED, REASON_NOT_REQUESTED);
         return step_part_done(fabric->step, &where, verdict, verdict == VERDICT_SKIPPED ? REASON_BUDGET : REASON_NONE);
 }
 

@@ -205,8 +205,10 @@ typedef struct RecordScan { /* one server at its end: a health record per chip a
  * a chip and than its own diagnoses. -EINVAL and, where wanted, a sentence (malloc'd) where it does not. record_log_scan() refuses the same.
  */
 int record_scan_check(const RecordScan *scan, char **ret_why);
-/* The same of one step of a chip, apart from its regions. */
-bool record_step_agrees(const RecordStep *step);
+/* The same of one step of CHIP. */
+bool record_step_agrees(const RecordStep *step, const Location *chip);
+/* The best that a roll-up may be called by what SCAN has that lies in none of its chips. */
+Result record_own_result(const RecordScan *scan);
 
 /* ---- the log ---- */
 

@@ -17,7 +17,8 @@ static inline bool sound_value(const char *check, const Location *where, size_t 
                 const MeasurementRow *row = &rows[(*cursor)++];
                 double limit = isnan(row->limit) ? 7 : row->limit;
 
-                *ret = (Measurement) { .name = row->name, .value = limit, .unit = row->unit, .limit_type = row->limit_type, .limit = limit, .where = *where };
+                *ret = (Measurement) { .name = row->name, .value = limit, .unit = row->unit, .limit_type = row->limit_type, .limit = limit, .where = *where,
+                                        .series = { row->statistic, row->statistic != STATISTIC_NONE } };
                 return true;
         }
         return false;

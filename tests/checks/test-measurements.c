@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <string.h>
 
 #include "checks/measurements.h"
@@ -28,6 +29,10 @@ static void a_row_says_what_its_value_needs(void **state) {
                 /* Beyond a limit a step is called something, and what is said beyond it alone has one. */
                 assert_int_equal(row->beyond != SEVERITY_INFO, is_limited);
                 assert_true(row->duty == MEASUREMENT_ASKED || is_limited);
+                /* The limit is one, or one of a range of which no end is an accident. */
+                assert_true(isfinite(row->least) && isfinite(row->most) && (is_limited || row->least == row->most));
+                assert_true(isnan(row->limit) ? row->least < row->most : row->limit == row->least && row->limit == row->most);
+                assert_true(is_limited || row->statistic == STATISTIC_NONE);
         }
         assert_true(measurement_at(100) != NULL);
 }
@@ -102,6 +107,8 @@ static void a_family_is_exact_and_bounded(void **state) {
 static void what_is_said_otherwise_is_told(void **state) {
         const MeasurementRow *mismatches = measurement_find("sram", "sram_mismatches"), *bytes = measurement_find("hbm", "hbm_bytes_tested");
         const MeasurementRow *seed = measurement_find("rounding", "rounding_seed"), *scan = measurement_named("efa_untested_out_of_scan");
+        const MeasurementRow *heat = measurement_named("telemetry_temperature"), *rise = measurement_named("telemetry_temperature_rise");
+        const MeasurementRow *lanes = measurement_named("neuronlink_lane_errors");
 
         assert_null(measurement_wrong(mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0));
         assert_non_null(measurement_wrong(mismatches, "1", LIMIT_LESS_THAN_OR_EQUAL, 0));
@@ -115,6 +122,21 @@ static void what_is_said_otherwise_is_told(void **state) {
         assert_null(measurement_wrong(scan, "{server}", LIMIT_NONE, 0));
         assert_null(measurement_wrong(scan, "{adapter}", LIMIT_NONE, 0));
         assert_non_null(measurement_wrong(scan, "{chip}", LIMIT_NONE, 0));
+
+        assert_non_null(measurement_wrong(heat, "Cel", LIMIT_LESS_THAN_OR_EQUAL, 1e308));
+        assert_non_null(measurement_wrong(heat, "Cel", LIMIT_LESS_THAN_OR_EQUAL, -1));
+        assert_non_null(measurement_wrong(heat, "Cel", LIMIT_LESS_THAN_OR_EQUAL, NAN));
+        assert_null(measurement_wrong(heat, "Cel", LIMIT_LESS_THAN_OR_EQUAL, 150));
+        assert_null(measurement_impossible(heat, -273, STATISTIC_NONE));
+        assert_non_null(measurement_impossible(heat, -274, STATISTIC_NONE));
+        assert_non_null(measurement_impossible(heat, 20, STATISTIC_MEAN));
+        assert_null(measurement_impossible(rise, -274, STATISTIC_NONE));
+        assert_null(measurement_impossible(mismatches, 0, STATISTIC_NONE));
+        assert_non_null(measurement_impossible(mismatches, -0.5, STATISTIC_NONE));
+        assert_non_null(measurement_impossible(bytes, -1, STATISTIC_NONE));
+        assert_null(measurement_impossible(lanes, 3, STATISTIC_MAX));
+        assert_non_null(measurement_impossible(lanes, 3, STATISTIC_MIN));
+        assert_non_null(measurement_impossible(lanes, 3, STATISTIC_NONE));
 }
 
 int main(void) {

@@ -163,6 +163,18 @@ static void test_without_a_link_in_the_scan_the_step_is_skipped(void **state) {
         assert_int_equal(step->skip, REASON_NOT_REQUESTED);
 }
 
+/* The other two have a link between them. */
+static void test_a_chip_without_a_link_in_the_scan_is_skipped(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        step->servers[0].included = 1u << 0 | 1u << 5 | 1u << 6;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_int_equal(step->parts[0], VERDICT_SKIPPED);
+        assert_int_equal(step->parts[5], VERDICT_PASSED);
+        assert_int_equal(step->parts[6], VERDICT_PASSED);
+}
+
 typedef struct FaultCase {
         const char *fault;
         const char *findings[4][2]; /* code, location */
@@ -747,6 +759,7 @@ int main(void) {
                 cmocka_unit_test(test_links_to_servers_outside_the_scan_are_not_driven),
                 cmocka_unit_test(test_links_to_occupied_chips_are_not_driven),
                 cmocka_unit_test(test_without_a_link_in_the_scan_the_step_is_skipped),
+                cmocka_unit_test(test_a_chip_without_a_link_in_the_scan_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
                 cmocka_unit_test(test_a_transceiver_that_is_dead_at_times_is_named_alone),
                 cmocka_unit_test(test_a_rare_lane_elsewhere_takes_no_loops_from_a_link_that_is_down_at_times),

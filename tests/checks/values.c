@@ -81,6 +81,8 @@ static void take_value(Reading *reading, Part *part, const Measurement *value) {
         const MeasurementRow *row = measurement_find(part->step->check->name, value->name);
         const char *wrong = row ? measurement_wrong(row, value->unit, value->limit_type, value->limit) : "no row of the table has this name";
 
+        if (!wrong && row->limit_type != LIMIT_NONE && row->duty != MEASUREMENT_BEYOND && limit_holds(value->limit_type, value->value, value->limit))
+                wrong = measurement_impossible(row, value->value, value->series.statistic);
         if (wrong) {
                 complain(reading, part, "%s %s: %s", value->name, value->unit, wrong);
                 return;

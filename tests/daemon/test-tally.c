@@ -234,6 +234,42 @@ static void test_a_failure_that_lies_in_no_chip_fails_the_server(void **state) {
         release();
 }
 
+/* A roll-up that says more than its values show would cost the server its record. */
+static void test_a_value_that_lies_in_no_chip_makes_the_server_no_better_than_its_row(void **state) {
+        static const struct {
+                const char *name;
+                LimitType type;
+                double value;
+                Result result;
+        } cases[] = {
+                { "neuronlink_cable_moves", LIMIT_LESS_THAN_OR_EQUAL, 0, RESULT_PASSED },
+                { "neuronlink_cable_moves", LIMIT_LESS_THAN_OR_EQUAL, 2, RESULT_INCONCLUSIVE },
+                { "neuronlink_cable_moves", LIMIT_NONE, 0, RESULT_INCONCLUSIVE },
+                { "neuronlink_ports_miscabled", LIMIT_EQUAL, -1, RESULT_INCONCLUSIVE },
+                { "efa_packets_lost", LIMIT_LESS_THAN_OR_EQUAL, 2, RESULT_WARNED },
+                { "neuronlink_bits_per_lane", LIMIT_NONE, 5, RESULT_PASSED },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                const MeasurementRow *row = measurement_named(cases[i].name);
+                const Event event = { .type = EVENT_MEASUREMENT, .unit = "us0-0", .step = "neuronlink",
+                                      .measurement = { .name = row->name, .value = cases[i].value, .unit = row->unit, .limit_type = cases[i].type, .where = at("us0-0") } };
+
+                prepare("us0-0");
+                for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                        char chip[32];
+
+                        (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
+                        round_well(chip);
+                }
+                assert_int_equal(start("us0-0", "neuronlink"), 0);
+                assert_int_equal(tell(&event), 0);
+                if (server_result() != cases[i].result)
+                        fail_msg("case %zu is %s", i, result_to_string(server_result()));
+                release();
+        }
+}
+
 static void test_a_warning_that_lies_in_no_chip_is_that_of_the_scan(void **state) {
         RecordRun run = { .id = "x" };
         RecordScan scan;
@@ -558,6 +594,7 @@ int main(void) {
                 cmocka_unit_test(test_what_never_reported_is_an_error_with_the_reason_of_the_end),
                 cmocka_unit_test(test_a_step_on_the_server_counts_for_each_chip_by_its_part),
                 cmocka_unit_test(test_a_failure_that_lies_in_no_chip_fails_the_server),
+                cmocka_unit_test(test_a_value_that_lies_in_no_chip_makes_the_server_no_better_than_its_row),
                 cmocka_unit_test(test_a_warning_that_lies_in_no_chip_is_that_of_the_scan),
                 cmocka_unit_test(test_a_finding_counts_where_it_lies_also_in_another_server),
                 cmocka_unit_test(test_a_step_that_failed_for_another_server_fails_only_that_one),

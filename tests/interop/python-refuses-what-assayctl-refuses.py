@@ -406,6 +406,23 @@ VALUES = [
     ("a value of the worker without its limit", hbm(**{"/device_answers_garbled": 3}), REFUSED),
     ("values of which none has a limit", step_of("host-link", measured={"bytes_moved": [268435456, "By"]}), REFUSED),
     ("values of which one has a limit", step_of("host-link", measured={"bandwidth_min": [228.4, "Gbit/s", ">=", 200, {"min": 8}]}), HOLDS),
+    ("values of another chip", telemetry(hbm_uncorrected=[0, "<=", 0, {"at": ["/us0-1/chip9/hbm0"]}]), REFUSED),
+    ("values of a part that there is not", telemetry(hbm_uncorrected=[0, "<=", 0, {"at": ["hbm9"]}]), REFUSED),
+    ("values of all parts and of the chip", telemetry(hbm_uncorrected=[0, "<=", 0, {"at": ["hbm0-3", "."]}]), HOLDS),
+    ("two values of one part", telemetry(hbm_uncorrected=[[0, 0], "<=", 0, {"at": ["hbm0", "hbm0"]}]), REFUSED),
+    ("one value under both forms of its name", telemetry(**{"/telemetry_temperature": [20, "Cel", "<=", 95]}), REFUSED),
+    ("a count below none", telemetry(hbm_corrected=[-3, "<=", 100]), REFUSED),
+    ("a count of half of less than one", telemetry(hbm_uncorrected=[-0.5, "<=", 0]), REFUSED),
+    ("a chip colder than anything", telemetry(temperature=[-300, "Cel", "<=", 95]), REFUSED),
+    ("a chip that is cold", telemetry(temperature=[-40, "Cel", "<=", 95]), HOLDS),
+    ("bytes below none", hbm(bytes_tested=[-5, "By"]), REFUSED),
+    ("a limit that no plan has", telemetry(temperature=[1e300, "Cel", "<=", 1e308]), REFUSED),
+    ("a rate that no plan asks for", step_of("host-link", measured={"bandwidth_min": [0, "Gbit/s", ">=", 0, {"min": 8}]}), REFUSED),
+    ("the most where the least decides", step_of("host-link", measured={"bandwidth_min": [228.4, "Gbit/s", ">=", 200, {"max": 8}]}), REFUSED),
+    ("one where the least of many decides", step_of("host-link", measured={"bandwidth_min": [228.4, "Gbit/s", ">=", 200]}), REFUSED),
+    ("the least of none", step_of("host-link", measured={"bandwidth_min": [228.4, "Gbit/s", ">=", 200, {"min": 0}]}), REFUSED),
+    ("the most of no lanes", step_of("neuronlink", measured={"lane_errors": [0, "<=", 0, {"max": 0}]}), REFUSED),
+    ("the most of a lane", step_of("neuronlink", measured={"lane_errors": [0, "<=", 0, {"max": 1}]}), HOLDS),
     ("a limit of a value of later versions alone", step_of("host-link", measured={"later": [0, "<=", 0]}), REFUSED),
     ("a check of later versions", step_of("later"), HOLDS),
     ("a value of later versions", telemetry(later=[5, "lx"]), HOLDS),
@@ -466,6 +483,18 @@ def contradictions(bench):
         component["annotations"]["result"] = "PASSED"
     statement["predicate"]["result"] = "PASSED"
     bench.record("a sound server", HOLDS, bench.record_key.envelope(statement))
+    zero, much = ([{"type": "LESS_THAN_OR_EQUAL", "value": limit}] for limit in (0, 1000))
+    for what, expected, result, name, value, limits, said in (
+            ("errors without their limit", REFUSED, "PASSED", "telemetry_hbm_uncorrected", 249, None, None),
+            ("errors beyond their limit", REFUSED, "WARNED", "telemetry_hbm_uncorrected", 249, zero, "FAILED"),
+            ("errors within another limit", REFUSED, "PASSED", "telemetry_hbm_uncorrected", 249, much, "PASSED"),
+            ("fewer errors than none", REFUSED, "PASSED", "telemetry_hbm_uncorrected", -1, zero, "PASSED"),
+            ("errors that leave it open", CANNOT_TELL, "INCONCLUSIVE", "telemetry_hbm_uncorrected", 249, zero, "FAILED"),
+            ("no errors", HOLDS, "PASSED", "telemetry_hbm_uncorrected", 0, zero, "PASSED"),
+            ("a value of later versions", HOLDS, "PASSED", "later", 249, None, None)):
+        own = {"name": name, "value": value, "unit": "{error}"} | ({"limits": limits, "result": said} if limits else {})
+        bench.record(f"a server of its own with {what}", expected, bench.record_key.envelope(
+            {**statement, "predicate": {**statement["predicate"], "result": result, "measurements": [own]}}))
     last = statement["predicate"]["components"].pop()
     bench.record("a sound server of which a chip is left out", REFUSED, bench.record_key.envelope(statement))
     statement["predicate"]["chipCount"] = 15

@@ -93,7 +93,9 @@ def plain_chip_v2(predicate):
             whole = key[1:] if key[0] == "/" else told.get("check", name).replace("-", "_") + "_" + key
             for entry in entries["each"] if isinstance(entries, dict) else [entries]:
                 values, unit, limits, of = values_of(entry, path)
-                step["measurements"] += [{"name": whole, "value": value, "unit": unit, "limits": limits, "place": place} for place, value in values]
+                parts = entry[-1] if isinstance(entry, list) and isinstance(entry[-1], dict) else {}
+                series = next(({"statistic": key, "count": count} for key, count in parts.items() if key != "at"), {})
+                step["measurements"] += [{"name": whole, "value": value, "unit": unit, "limits": limits, "place": place, **series} for place, value in values]
                 count += len(values)
                 if count > MEASUREMENTS_MAX:
                     raise Refused("more measurements than a record has")
@@ -149,10 +151,10 @@ def judge_values(step, table=None):
     return least
 
 
-def judge_step(step, is_second, table):
+def judge_step(step, is_second, table, chip):
     least, is_open = judge_values(step, table), step["status"] != "COMPLETE"
     if is_second and table and step["result"] in ("PASSED", "WARNED"):
-        table.judge(step)
+        table.judge(step, chip)
     if "regions" in step and check_regions(step["regions"], is_second):
         least = "FAILED"
     if is_open != (step["result"] == "INCONCLUSIVE"):
@@ -203,7 +205,7 @@ def judge_chip(record, plain, table):
     for step in steps:
         if "ms" in step and not step["ms"][0] <= step["ms"][1] <= (lasted if lasted >= 0 else 2 ** 32 - 1):
             raise Refused(f"{step['name']} began or ended when it cannot have")
-        judge_step(step, record.type.endswith(":v2"), table)
+        judge_step(step, record.type.endswith(":v2"), table, path)
     for what, names in (("id", [step["id"] for step in steps]), ("name", [step["name"] for step in steps]),
                         ("promise", [promise["name"] for promise in plain["promises"]])):
         if len(set(names)) < len(names):
@@ -230,9 +232,11 @@ def judge_chip(record, plain, table):
             raise Refused(f"{test['name']} is said to leave open what was covered")
     if record.predicate["result"] != result:
         raise Refused(f"it is called {record.predicate['result']}, and its steps and coverage come to {result}")
+    unknown = [step["name"] for step in steps if table and step["result"] == "PASSED" and not table.knows(step)]
+    return f"not known here: {', '.join(unknown)}" if unknown and result == "PASSED" else None
 
 
-def judge_server(record, plain, _):
+def judge_server(record, plain, table):
     chips, stated, said = plain["chips"], plain["chip_count"] or 0, record.predicate["result"]
     count = max(stated, {"Trn2": 16}.get((record.subject.get("uri", "").split("-") + ["", ""])[1], 0))
     for what in ("slot", "index", "id"):
@@ -246,7 +250,8 @@ def judge_server(record, plain, _):
             raise Refused(f"{chip['slot']} is not in the server, or its record not before this one")
         if chip["index"] == record.index - 1 and chip["id"] != record.predicate["previous"]["sha256"]:
             raise Refused(f"the record of {chip['slot']} is not the one before this")
-    result = worst([judge_values(plain["own"])] + [chip["result"] for chip in chips], "PASSED" if len(chips) >= (count or 1) else "INCONCLUSIVE")
+    own = [judge_values(plain["own"])] + [word for word in map(table.of_server, plain["own"]["measurements"]) if word] if table else [judge_values(plain["own"])]
+    result = worst(own + [chip["result"] for chip in chips], "PASSED" if len(chips) >= (count or 1) else "INCONCLUSIVE")
     if WORSE.index(said) < WORSE.index(result):
         raise Refused(f"it is called {said}, and is {result} by what it says")
     return f"it is called {said}, and no more than {result} by what it says" if said != result and record.predicate["status"] == "COMPLETE" else None

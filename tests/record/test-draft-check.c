@@ -124,10 +124,21 @@ static void test_what_passed_has_the_values_and_limits_of_its_check(void **state
 
         server.steps[0][0].check = "sparsity";
         server.measurements[0][0] = sound;
+        assert_wrong("hbm: sparsity_mismatched_selections is of no part of the chip");
+        server.steps[0][5].check = "sparsity";
+        server.measurements[0][5] = server.measurements[0][6] = sound;
+        server.measurements[0][5].where = server.measurements[0][6].where = server.chips[0].subject.where;
+        server.chips[0].n_promises = 0;
+        assert_wrong("sparsity: sparsity_mismatched_selections is said twice of one part");
+        server.steps[0][0].check = "sparsity";
+        server.measurements[0][0] = sound;
+        server.measurements[0][0].where = server.chips[0].subject.where;
         assert_int_equal(record_scan_check(&server.scan, NULL), 0);
-        assert_true(record_step_agrees(&server.steps[0][0]));
+        server.measurements[0][0].where = server_location("us0-2/chip0/core5");
+        assert_true(record_step_agrees(&server.steps[0][0], &server.chips[0].subject.where));
+        assert_false(record_step_agrees(&server.steps[0][0], &server.chips[1].subject.where));
         server.measurements[0][0].value = 1;
-        assert_false(record_step_agrees(&server.steps[0][0]));
+        assert_false(record_step_agrees(&server.steps[0][0], &server.chips[0].subject.where));
         server_init(&server);
         server.steps[SERVER_BAD][1].check = "sparsity"; /* it failed, by what else it found */
         assert_int_equal(record_scan_check(&server.scan, NULL), 0);

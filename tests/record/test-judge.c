@@ -228,6 +228,23 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                 { "hbm_reads_wrong: a value lacks its limit", { SOUND_HBM, HBM ".measured.reads_wrong", "3" } },
                 { "host-link: called PASSED without a value that has a limit", { SOUND_HOST_LINK, HOST_LINK ".measured", NULL } },
                 { "host-link: called PASSED without a value that has a limit", { SOUND_HOST_LINK, HOST_LINK ".measured", "{\"later\":[0,\"<=\",0]}" } },
+                /* Values that show nothing of this chip. */
+                { "telemetry_hbm_uncorrected is of no part of the chip", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[0,\"<=\",0,{\"at\":[\"/us0-2/chip9/hbm0\"]}]" } },
+                { "telemetry_hbm_uncorrected is of no part of the chip", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[0,\"<=\",0,{\"at\":[\"hbm9\"]}]" } },
+                { "telemetry_hbm_uncorrected is said twice of one part", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[[0,0],\"<=\",0,{\"at\":[\"hbm0\",\"hbm0\"]}]" } },
+                { "telemetry_temperature is said twice of one part", { SOUND_TELEMETRY, TELEMETRY ".measured./telemetry_temperature", "[20,\"Cel\",\"<=\",95]" } },
+                { "telemetry_hbm_corrected: a value is less than anything can be", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_corrected", "[-3,\"<=\",100]" } },
+                { "telemetry_hbm_uncorrected: a value is less than anything can be", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[-0.5,\"<=\",0]" } },
+                { "telemetry_temperature: a value is less than anything can be", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[-300,\"Cel\",\"<=\",95]" } },
+                { "hbm_bytes_tested: a value is less than anything can be", { SOUND_HBM, HBM ".measured.bytes_tested", "[-5,\"By\"]" } },
+                { "telemetry_temperature: a value has another limit", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature", "[1e300,\"Cel\",\"<=\",1e308]" } },
+                { "host_link_bandwidth_min: a value does not sum up what the table says",
+                  { SOUND_HOST_LINK, HOST_LINK ".measured.bandwidth_min", "[228.4,\"Gbit/s\",\">=\",200,{\"max\":8}]" } },
+                { "host_link_bandwidth_min: a value does not sum up what the table says", { SOUND_HOST_LINK, HOST_LINK ".measured.bandwidth_min", "[228.4,\"Gbit/s\",\">=\",200]" } },
+                { "host-link: called PASSED without a value that has a limit",
+                  { SOUND_HOST_LINK, HOST_LINK ".measured.bandwidth_min", "[228.4,\"Gbit/s\",\">=\",200,{\"min\":0}]" } },
+                { "links: called PASSED without a value of neuronlink_lane_errors",
+                  { P "steps.links", "{\"check\":\"neuronlink\",\"result\":\"PASSED\",\"measured\":{\"lane_errors\":[0,\"<=\",0,{\"max\":0}]}}" } },
                 { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "97" } },
                 { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "95" } },
         };
@@ -235,9 +252,16 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY } },
                 { "us0-2/chip0: 8 tests passed", { SOUND_TELEMETRY, SOUND_HBM } },
                 { "us0-2/chip0: 8 tests passed", { SOUND_HBM, SOUND_HOST_LINK, HBM ".measured.bytes_tested", "[1024,\"By\",\">=\",1024]" } },
+                { "us0-2/chip0: 7 tests passed",
+                  { P "steps.links", "{\"check\":\"neuronlink\",\"result\":\"PASSED\",\"measured\":{\"lane_errors\":[0,\"<=\",0,{\"max\":1}]}}" } },
+                { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[0,\"<=\",0,{\"at\":[\"hbm0-3\",\".\"]}]" } },
                 { "us0-2/chip0 telemetry: warned", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_corrected", "[101,\"<=\",100]", WARNED } },
                 /* Of later versions: a check, a value of a known one, and a limit where there was none. */
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".check", "\"later\"", TELEMETRY ".measured", NULL } },
+                { "since 2026-11-21T08:14:09.500Z, not known here: hbm, systolic, neuronlink, efa and 2 more", { NULL } },
+                { "us0-2/chip0: 1 test passed, not tested: other (the plan's device time was used up), not known here: coolant",
+                  { P "steps", "{\"coolant\":{\"check\":\"later\",\"result\":\"PASSED\"},\"other\":{\"result\":\"INCONCLUSIVE\",\"status\":\"SKIP\",\"reason\":\"budget\",\"required\":false}}" } },
+                { "not known here: hbm, systolic, neuronlink, efa and 3 more", { P "steps.memory", "{\"check\":\"later\",\"result\":\"PASSED\"}" } },
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".measured.later", "[5,\"lx\"]" } },
                 { "us0-2/chip0: 7 tests passed", { SOUND_HBM, HBM ".measured.rows_guarded", "[7,\">=\",1]" } },
                 /* What did not test, or failed, may have any values. */
@@ -258,6 +282,10 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
         expect_all(payloads.signed_health, failed, ELEMENTS(failed), RECORD_VERIFIED);
 }
 
+/* A value that lies in no chip. */
+#define OWN(name, value, limit) P "measurements", "[{\"name\":\"" name "\",\"value\":" value ",\"unit\":\"{error}\"" limit "}]"
+#define AT_MOST(limit, result) ",\"limits\":[{\"type\":\"LESS_THAN_OR_EQUAL\",\"value\":" limit "}],\"result\":\"" result "\""
+
 static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
         static const Case refused[] = {
                 { "called PASSED, its chips and its own evidence come to FAILED", { P "result", "\"PASSED\"" } },
@@ -276,6 +304,15 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
                   { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
                     P "measurements", "[{\"name\":\"efa_packets_lost\",\"value\":2,\"unit\":\"{packet}\","
                                       "\"limits\":[{\"type\":\"LESS_THAN_OR_EQUAL\",\"value\":0}],\"result\":\"FAILED\"}]" } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE", { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"", OWN("telemetry_hbm_uncorrected", "249", "") } },
+                { "called WARNED, its chips and its own evidence come to INCONCLUSIVE",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"WARNED\"", OWN("telemetry_hbm_uncorrected", "249", AT_MOST("0", "FAILED")) } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"", OWN("telemetry_hbm_uncorrected", "249", AT_MOST("1000", "PASSED")) } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"", OWN("telemetry_hbm_uncorrected", "-1", AT_MOST("0", "PASSED")) } },
+                { "called PASSED, its chips and its own evidence come to WARNED",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"", OWN("later", "2", AT_MOST("0", "FAILED")) } },
                 { "the server: efa_packets_lost is called PASSED against its limit",
                   { P "measurements", "[{\"name\":\"efa_packets_lost\",\"value\":2,\"unit\":\"{packet}\","
                                       "\"limits\":[{\"type\":\"LESS_THAN_OR_EQUAL\",\"value\":0}],\"result\":\"PASSED\"}]" } },

@@ -150,11 +150,16 @@ bool draft_check_scan(const RecordScan *scan, Judgement *ret) {
         return judge_server(scan, ret);
 }
 
-bool record_step_agrees(const RecordStep *step) {
+bool record_step_agrees(const RecordStep *step, const Location *chip) {
         Judgement judgement;
 
-        assert(step);
-        return judge_step(step, false, &judgement) && judge_values(step, &judgement);
+        assert(step && chip);
+        return judge_step(step, false, &judgement) && judge_values(step, chip, &judgement);
+}
+
+Result record_own_result(const RecordScan *scan) {
+        assert(scan);
+        return judge_own(scan);
 }
 
 int record_scan_check(const RecordScan *scan, char **ret_why) {

@@ -98,13 +98,31 @@ bool judge_step(const RecordStep *step, bool is_own, Judgement *ret) {
 
 /* A value that needs no limit may be given one later. */
 static bool judge_limit(const RecordStep *step, const Measurement *measurement, const MeasurementRow *row, Judgement *ret) {
-        const char *unit = measurement->unit && *measurement->unit ? measurement->unit : "1";
-        const char *wrong = row->limit_type == LIMIT_NONE ? NULL : measurement_wrong(row, unit, measurement->limit_type, measurement->limit);
+        const char *wrong = NULL;
 
+        if (row->limit_type != LIMIT_NONE)
+                wrong = measurement_wrong(row, measurement_unit(measurement), measurement->limit_type, measurement->limit)
+                                ?: measurement_impossible(row, measurement->value, measurement->series.statistic);
         return !wrong || judge_wrong(ret, "%.40s: %.60s: %s", step->name, measurement->name, wrong);
 }
 
-static bool judge_limits(const RecordStep *step, Judgement *ret) {
+/* What each step says is of the chip that it is about, or of a part of it, and is said of that once: STEP's value of number INDEX. */
+static bool judge_place(const RecordStep *step, size_t index, const Location *chip, Judgement *ret) {
+        const Measurement *measurement = &step->measurements[index];
+
+        if (!location_contains(chip, &measurement->where))
+                return judge_wrong(ret, "%.40s: %.60s is of no part of the chip", step->name, measurement->name);
+        for (size_t i = 0; i < index; i++) {
+                const Measurement *other = &step->measurements[i];
+
+                if (location_equal(&other->where, &measurement->where) && other->series.statistic == measurement->series.statistic &&
+                    measurement_is_printable(other) && strcmp(other->name, measurement->name) == 0)
+                        return judge_wrong(ret, "%.40s: %.60s is said twice of one part", step->name, measurement->name);
+        }
+        return true;
+}
+
+static bool judge_limits(const RecordStep *step, const Location *chip, Judgement *ret) {
         const char *result = health_step_result(step->verdict);
         size_t n;
         const MeasurementRow *rows = measurement_rows(step->check, &n);
@@ -113,12 +131,15 @@ static bool judge_limits(const RecordStep *step, Judgement *ret) {
         assert(n <= ELEMENTS(is_said));
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const MeasurementRow *row = row_of(step, &step->measurements[i]);
+                const Series *series = &step->measurements[i].series;
 
                 if (!row)
                         continue;
-                if (!judge_limit(step, &step->measurements[i], row, ret))
+                if (!judge_limit(step, &step->measurements[i], row, ret) ||
+                    (row->duty == MEASUREMENT_EACH && !judge_place(step, i, chip, ret)))
                         return false;
-                if (row >= rows && row < rows + n) {
+                /* The most of no values is no value. */
+                if (row >= rows && row < rows + n && (series->statistic == STATISTIC_NONE || series->count > 0)) {
                         is_said[row - rows] = true;
                         has_limit = has_limit || (row->limit_type != LIMIT_NONE && step->measurements[i].limit_type != LIMIT_NONE);
                 }
@@ -129,17 +150,17 @@ static bool judge_limits(const RecordStep *step, Judgement *ret) {
         return n == 0 || has_limit || judge_wrong(ret, "%.40s: called %s without a value that has a limit", step->name, result);
 }
 
-bool judge_values(const RecordStep *step, Judgement *ret) {
+bool judge_values(const RecordStep *step, const Location *chip, Judgement *ret) {
         Partition partition;
 
         if (step->regions && partition_parse(step->regions->partition, &partition) == 0 && step->regions->total != partition_regions(&partition))
                 return judge_wrong(ret, "%.40s: its regions are more or fewer than its memory is cut into", step->name);
-        return (step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || judge_limits(step, ret);
+        return (step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || judge_limits(step, chip, ret);
 }
 
 bool judge_chip_values(const RecordHealth *chip, Judgement *ret) {
         for (size_t i = 0; i < chip->n_steps; i++)
-                if (!judge_values(&chip->steps[i], ret))
+                if (!judge_values(&chip->steps[i], &chip->subject.where, ret))
                         return false;
         return true;
 }
@@ -226,13 +247,36 @@ size_t judge_chips_of(const RecordSubject *server, size_t stated) {
         return stated;
 }
 
+/*
+ * A roll-up does not tell which step a value is of, so its name leads to its row; nor whether that step could judge, so what would fail a step, or is
+ * not as its row says, leaves the server open.
+ */
+static Result judge_own_value(const Measurement *measurement) {
+        const MeasurementRow *row = measurement_is_printable(measurement) ? measurement_named(measurement->name) : NULL;
+        bool is_limited = row && row->limit_type != LIMIT_NONE;
+
+        if (is_limited && (measurement_wrong(row, measurement_unit(measurement), measurement->limit_type, measurement->limit) ||
+                           measurement_impossible(row, measurement->value, measurement->series.statistic)))
+                return RESULT_INCONCLUSIVE;
+        if (limit_holds(measurement->limit_type, measurement->value, measurement->limit))
+                return RESULT_PASSED;
+        return is_limited && row->beyond == SEVERITY_FAIL ? RESULT_INCONCLUSIVE : RESULT_WARNED;
+}
+
 Result judge_own(const RecordScan *scan) {
         static const Result results[] = { [VERDICT_PASSED] = RESULT_PASSED, [VERDICT_WARNED] = RESULT_WARNED, [VERDICT_FAILED] = RESULT_FAILED };
-        Verdict own = VERDICT_PASSED;
+        Result worst = RESULT_PASSED;
 
-        for (size_t i = 0; i < scan->n_steps; i++)
-                raise_by(&scan->steps[i], true, &own);
-        return results[own];
+        for (size_t i = 0; i < scan->n_steps; i++) {
+                Verdict found = VERDICT_PASSED;
+
+                for (size_t k = 0; k < scan->steps[i].n_measurements; k++)
+                        worst = result_worst(worst, judge_own_value(&scan->steps[i].measurements[k]));
+                for (size_t k = 0; k < scan->steps[i].n_diagnoses; k++)
+                        verdict_raise(&found, severity_of(&scan->steps[i].diagnoses[k]));
+                worst = result_worst(worst, results[found]);
+        }
+        return worst;
 }
 
 static bool judge_component(const RecordScan *scan, size_t i, Judgement *ret) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/measurements.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/encode/timestamp.h"
@@ -186,6 +187,16 @@ static void print_left_out(Printer *printer, const RecordStep *step) {
                 printer_format(printer, ", %s: %zu left out", step->name, n);
 }
 
+/* What a pass of a check of a later assayd is worth nobody can tell here: ", not known here: coolant" */
+static void print_unknown(Printer *printer, const RecordHealth *chip) {
+        size_t n = 0, n_rows;
+
+        for (size_t i = 0; i < chip->n_steps; i++)
+                if (chip->steps[i].verdict == VERDICT_PASSED && !measurement_rows(chip->steps[i].check, &n_rows) && n++ < NAMES_MAX)
+                        printer_format(printer, "%s%s", n > 1 ? ", " : ", not known here: ", chip->steps[i].name);
+        print_more(printer, n > NAMES_MAX ? n - NAMES_MAX : 0);
+}
+
 static void print_passed(Printer *printer, const RecordHealth *chip) {
         size_t n = 0;
 
@@ -197,6 +208,7 @@ static void print_passed(Printer *printer, const RecordHealth *chip) {
                 print_left_out(printer, &chip->steps[i]);
         }
         (void) print_untested(printer, chip, ", not tested: ");
+        print_unknown(printer, chip);
 }
 
 /* Who repaired the chip looks for the failure that this record clears; which it was, one record cannot prove: ", after the failure in record 7, as it says" */
