@@ -18,6 +18,8 @@
 
 #define ALLOW_INTERACTION 1u
 
+#define SENDERS 256
+
 /* What polkit was asked, and later its answer, for one message and action. */
 typedef struct Question {
         LIST_ENTRY(Question) entry;
@@ -30,7 +32,14 @@ typedef struct Question {
         sd_event_source *forget;
 } Question;
 
+/* A unique name of the bus is never given to another connection, so what was learnt of it stays true. */
+typedef struct Sender {
+        char name[AUTHORITY_NAME_BYTES]; /* "": none */
+        uid_t uid;
+} Sender;
+
 struct Authority {
+        Sender senders[SENDERS];
         sd_bus *bus;
         sd_bus_slot *watch;
         LIST_HEAD(, Question) questions;
@@ -103,16 +112,46 @@ Authority *authority_free(Authority *authority) {
         return NULL;
 }
 
-int authorize_sender_uid(sd_bus_message *message, uid_t *ret) {
+static size_t place_of(const char *name) {
+        size_t hash = 0;
+
+        for (const char *c = name; *c; c++)
+                hash = hash * 31 + (unsigned char) *c;
+        return hash % SENDERS;
+}
+
+void authority_remember(Authority *authority, const char *name, uid_t uid) {
+        Sender *sender = &authority->senders[place_of(name)];
+
+        if (strlen(name) >= sizeof(sender->name))
+                return;
+        (void) strcpy(sender->name, name);
+        sender->uid = uid;
+}
+
+bool authority_knows(const Authority *authority, const char *name, uid_t *ret) {
+        const Sender *sender = &authority->senders[place_of(name)];
+
+        if (!*name || strcmp(sender->name, name) != 0)
+                return false;
+        *ret = sender->uid;
+        return true;
+}
+
+int authorize_sender_uid(const Authority *authority, sd_bus_message *message, uid_t *ret) {
+        const char *name = sd_bus_message_get_sender(message);
         sd_bus_creds *creds = NULL;
         int r;
+
+        if (name && authority_knows(authority, name, ret))
+                return 0;
 
         /*
          * A direct connection has no sender: its peer is who speaks. Only then: the peer of a bus
          * connection is whoever made the bus, often root, and a sender that has left by now must not become
          * that.
          */
-        if (sd_bus_message_get_sender(message))
+        if (name)
                 r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
         else
                 r = sd_bus_get_owner_creds(sd_bus_message_get_bus(message), SD_BUS_CREDS_EUID, &creds);
@@ -143,6 +182,7 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 
         question->answered = true;
         question->allowed = allowed;
+        authority_remember(question->authority, sd_bus_message_get_sender(question->message), question->uid); /* others may have come since */
 
         /* The handler runs again and finds the answer; after that nobody needs it. */
         r = sd_event_add_defer(sd_bus_get_event(question->authority->bus), &question->forget, on_forget,
@@ -258,7 +298,7 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
                         return question->allowed ? 1 : refuse(error, action);
         }
 
-        r = authorize_sender_uid(message, &uid);
+        r = authorize_sender_uid(authority, message, &uid);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
         if (uid == 0)

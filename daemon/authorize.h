@@ -17,6 +17,7 @@
 
 #define AUTHORITY_QUESTIONS_MAX         256 /* open at the same time */
 #define AUTHORITY_QUESTIONS_PER_UID_MAX 32
+#define AUTHORITY_NAME_BYTES            32 /* of a unique name of the bus, with the final zero */
 
 typedef struct Authority Authority;
 
@@ -34,5 +35,12 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
 /* Whether polkit has answered what was asked for MESSAGE, whose handler is about to run again. */
 bool authority_has_answer(const Authority *authority, const sd_bus_message *message);
 
-/* The uid of the sender, from the bus or the socket; never from what it says. */
-int authorize_sender_uid(sd_bus_message *message, uid_t *ret);
+/*
+ * What the bus has told of the user of a sender. It is remembered for as long as no 256 others came since: to ask again is to read all that the bus has for
+ * us before it answers, which a flood makes a hundred megabytes.
+ */
+void authority_remember(Authority *authority, const char *name, uid_t uid);
+bool authority_knows(const Authority *authority, const char *name, uid_t *ret);
+
+/* The uid of the sender, as it is remembered, or from the bus or the socket; never from what it says. */
+int authorize_sender_uid(const Authority *authority, sd_bus_message *message, uid_t *ret);

@@ -192,12 +192,12 @@ int loans_open(Loans *loans, uid_t uid, const char *name, LoanFill fill, const v
         return fd;
 }
 
-int loans_reply(Loans *loans, sd_bus_message *message, const char *name, LoanFill fill, const void *what, sd_bus_error *error) {
+int loans_reply(Loans *loans, const Authority *authority, sd_bus_message *message, const char *name, LoanFill fill, const void *what, sd_bus_error *error) {
         _cleanup_close_ int fd = -EBADF;
         uid_t uid;
         int r;
 
-        r = authorize_sender_uid(message, &uid);
+        r = authorize_sender_uid(authority, message, &uid);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
         fd = loans_open(loans, uid, name, fill, what, error);

@@ -14,6 +14,7 @@
 #include <systemd/sd-event.h>
 
 #include "checks/cleanup.h"
+#include "daemon/authorize.h"
 
 #define LOAN_BYTES_LEAST    (256u << 10) /* what each counts for, so that there are not too many */
 #define LOAN_BYTES_OF_USER  (64u << 20)
@@ -34,4 +35,4 @@ typedef int (*LoanFill)(const void *what, int fd, sd_bus_error *error);
  * too much. */
 int loans_open(Loans *loans, uid_t uid, const char *name, LoanFill fill, const void *what, sd_bus_error *error);
 /* The same for the sender of MESSAGE, who gets it as the answer. NAME is what tools show. */
-int loans_reply(Loans *loans, sd_bus_message *message, const char *name, LoanFill fill, const void *what, sd_bus_error *error);
+int loans_reply(Loans *loans, const Authority *authority, sd_bus_message *message, const char *name, LoanFill fill, const void *what, sd_bus_error *error);

@@ -169,7 +169,7 @@ int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *er
         if (range.count == 0 || range.count > ASSAY_LEAVES_MAX)
                 range.count = ASSAY_LEAVES_MAX;
 
-        return loans_reply(manager->loans, message, "assay-leaves", fill_leaves, &range, error);
+        return loans_reply(manager->loans, manager->authority, message, "assay-leaves", fill_leaves, &range, error);
 }
 
 int property_get_log_key(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,

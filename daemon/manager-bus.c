@@ -51,7 +51,7 @@ static int method_start_scan(sd_bus_message *message, void *userdata, sd_bus_err
         r = scan_request_read(message, &request, error);
         if (r < 0)
                 return r;
-        r = authorize_sender_uid(message, &uid);
+        r = authorize_sender_uid(manager->authority, message, &uid);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
         r = scan_request_validate(manager, &request, uid, error);
@@ -252,7 +252,7 @@ static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_e
         if (range.count == 0)
                 range.count = UINT64_MAX;
 
-        return loans_reply(manager->loans, message, "assay-records", fill_records, &range, error);
+        return loans_reply(manager->loans, manager->authority, message, "assay-records", fill_records, &range, error);
 }
 
 static int property_get_version(sd_bus *bus, const char *path, const char *interface, const char *property,

@@ -88,7 +88,7 @@ static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *
                 return bus_error_set(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended",
                                      scan->id);
 
-        r = authorize_sender_uid(message, &uid);
+        r = authorize_sender_uid(scan->manager->authority, message, &uid);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
         if (uid != scan->uid) {
@@ -150,7 +150,7 @@ static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_er
         if (r < 0)
                 return r;
 
-        return loans_reply(scan->manager->loans, message, "assay-stream", fill_stream, scan, error);
+        return loans_reply(scan->manager->loans, scan->manager->authority, message, "assay-stream", fill_stream, scan, error);
 }
 
 static int property_get_state(sd_bus *bus, const char *path, const char *interface, const char *property,

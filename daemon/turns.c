@@ -17,8 +17,6 @@
 #include "daemon/bus-errors.h"
 #include "daemon/clock.h"
 
-#define SENDERS 256
-
 typedef struct Call {
         TAILQ_ENTRY(Call) entry;
         sd_bus_message *message;
@@ -33,19 +31,11 @@ typedef struct User {
         struct CallQueue calls; /* never empty */
 } User;
 
-#define NAME_MAX_BYTES 32 /* of a unique name, with the final zero */
-
-/* A unique name of the bus is never given to another connection, so what was learnt of it stays true. */
-typedef struct Sender {
-        char name[NAME_MAX_BYTES]; /* "": none */
-        uid_t uid;
-} Sender;
-
 /* A sender whose user the bus has been asked for. */
 typedef struct Newcomer {
         TAILQ_ENTRY(Newcomer) entry;
         Turns *turns;
-        char name[NAME_MAX_BYTES];
+        char name[AUTHORITY_NAME_BYTES];
         sd_bus_slot *question;
         size_t n_calls;
         struct CallQueue calls; /* until the answer comes */
@@ -53,7 +43,7 @@ typedef struct Newcomer {
 
 struct Turns {
         sd_bus *bus;
-        const Authority *authority;
+        Authority *authority;
         sd_bus_slot *filter;
         sd_event_source *idle, *overdue, *done;
         sd_bus_message *served; /* on its way to its handler */
@@ -66,34 +56,7 @@ struct Turns {
         size_t n_refusals;
         sd_event_source *refusing;
         uint64_t root_usec; /* when root asked last, by CLOCK_MONOTONIC */
-        Sender senders[SENDERS];
 };
-
-/* ---- who asks ---- */
-
-static Sender *find_sender(Turns *turns, const char *name) {
-        size_t hash = 0;
-
-        for (const char *c = name; *c; c++)
-                hash = hash * 31 + (unsigned char) *c;
-        return &turns->senders[hash % SENDERS];
-}
-
-static bool is_known(Turns *turns, const char *name, uid_t *ret) {
-        const Sender *sender = find_sender(turns, name);
-
-        if (strcmp(sender->name, name) != 0)
-                return false;
-        *ret = sender->uid;
-        return true;
-}
-
-static void remember(Turns *turns, const char *name, uid_t uid) {
-        Sender *sender = find_sender(turns, name);
-
-        (void) strcpy(sender->name, name);
-        sender->uid = uid;
-}
 
 /* ---- queues ---- */
 
@@ -193,13 +156,17 @@ static int serve_soon(Turns *turns) {
 /* The bus hands the call out again, and this time it goes on to its handler. */
 static int serve(Turns *turns) {
         sd_bus_message *message;
+        uid_t uid;
         int r;
 
         (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
         (void) sd_event_source_set_enabled(turns->overdue, SD_EVENT_OFF);
         if (turns->served || TAILQ_EMPTY(&turns->users))
                 return 0;
+        uid = TAILQ_FIRST(&turns->users)->uid;
         message = take_call(turns, TAILQ_FIRST(&turns->users));
+        if (sd_bus_message_get_sender(message)) /* others may have come in its place since */
+                authority_remember(turns->authority, sd_bus_message_get_sender(message), uid);
         r = sd_bus_enqueue_for_read(turns->bus, message);
         if (r >= 0) {
                 turns->served = message;
@@ -415,7 +382,7 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         uint32_t uid;
 
         if (!sd_bus_message_is_method_error(reply, NULL) && sd_bus_message_read(reply, "u", &uid) >= 0) {
-                remember(turns, newcomer->name, uid);
+                authority_remember(turns->authority, newcomer->name, uid);
                 while (!TAILQ_EMPTY(&newcomer->calls)) {
                         sd_bus_message *message = newcomer_take(newcomer);
 
@@ -487,11 +454,11 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r < 0)
                 return take_or_refuse(turns, r, message, error);
         /* A direct connection has no names, and its peer is known. */
-        if (!name || strlen(name) >= NAME_MAX_BYTES) {
-                r = authorize_sender_uid(message, &uid);
+        if (!name || strlen(name) >= AUTHORITY_NAME_BYTES) {
+                r = authorize_sender_uid(turns->authority, message, &uid);
                 return r < 0 ? sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r)) : take_turn(turns, uid, message, error);
         }
-        return is_known(turns, name, &uid) ? take_turn(turns, uid, message, error) : welcome(turns, name, message, error);
+        return authority_knows(turns->authority, name, &uid) ? take_turn(turns, uid, message, error) : welcome(turns, name, message, error);
 }
 
 /* ---- life ---- */
@@ -528,7 +495,7 @@ static int turns_fill(Turns *turns) {
         return r < 0 ? r : sd_bus_add_filter(turns->bus, &turns->filter, on_message, turns);
 }
 
-int turns_new(sd_bus *bus, const Authority *authority, Turns **ret) {
+int turns_new(sd_bus *bus, Authority *authority, Turns **ret) {
         _cleanup_(turns_freep) Turns *turns = calloc(1, sizeof(*turns));
         int r;
 

@@ -30,6 +30,6 @@
 typedef struct Turns Turns;
 
 /* BUS must be attached to an event loop. What AUTHORITY has an answer for has had its turn. */
-int turns_new(sd_bus *bus, const Authority *authority, Turns **ret);
+int turns_new(sd_bus *bus, Authority *authority, Turns **ret);
 Turns *turns_free(Turns *turns);
 DEFINE_CLEANUP(Turns *, turns_free);

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,6 +43,7 @@ typedef struct Fixture {
         Turns *turns;
         char served[2 * MANY + 1]; /* a letter of each call, in the order in which they were handled */
         size_t n_served;
+        uint64_t n_ahead; /* the most that was read before its turn, to learn who asks */
         Client nobody, other, root;
 } Fixture;
 
@@ -101,8 +103,14 @@ static sd_bus *connect_as(const Fixture *fixture, uid_t uid) {
 static int method_note(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Fixture *fixture = userdata;
         const char *letter;
+        uint64_t n;
+        uid_t uid;
 
         assert_true(sd_bus_message_read(message, "s", &letter) >= 0);
+        assert_true(authorize_sender_uid(fixture->authority, message, &uid) >= 0);
+        assert_int_equal(uid, letter[0] == 'n' ? NOBODY : letter[0] == 'o' ? OTHER_UID : 0);
+        assert_true(sd_bus_get_n_queued_read(fixture->bus, &n) >= 0);
+        fixture->n_ahead = MAX(fixture->n_ahead, n);
         assert_true(fixture->n_served < sizeof(fixture->served) - 1);
         fixture->served[fixture->n_served++] = letter[0];
         return sd_bus_reply_method_return(message, NULL);
@@ -234,6 +242,23 @@ static void test_users_are_served_in_turn(void **state) {
         }
 }
 
+/* To ask the bus would be to read all that it has for us already: of a flood of long calls a hundred megabytes. */
+static void test_who_asks_is_known_without_reading_on(void **state) {
+        Fixture *fixture = *state;
+
+        skip_unless_root();
+        ask(fixture, &fixture->root, 1, "r");
+        ask(fixture, &fixture->nobody, 1, "n");
+        wait_outcomes(fixture, 2);
+        fixture->n_ahead = 0;
+        ask(fixture, &fixture->root, 20, "r");
+        ask(fixture, &fixture->nobody, 20, "n");
+        synchronise(fixture->root.bus);
+        synchronise(fixture->nobody.bus);
+        wait_outcomes(fixture, 42);
+        assert_int_equal(fixture->n_ahead, 0);
+}
+
 static void test_root_waits_for_nobody(void **state) {
         Fixture *fixture = *state;
 
@@ -307,6 +332,7 @@ static void test_what_still_waits_at_the_end_is_let_go(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_users_are_served_in_turn),
+                TEST(test_who_asks_is_known_without_reading_on),
                 TEST(test_root_waits_for_nobody),
                 TEST(test_who_asks_too_much_is_refused_and_nobody_else),
                 TEST(test_a_call_of_too_many_bytes_is_not_kept),
