@@ -4,14 +4,8 @@
 # A station that keeps envelopes for a day moves older ones into archives; then whatever is missing from its log without a record that says so is
 # told, in each form in which others have the log, and in the database. usage: … BUILD-FOLDER MAKE-OLD-LOG
 set -euo pipefail
-make_old_log=$(realpath "$2")
 cd "$(dirname "$0")/../.."
-. tests/stage
-. tests/cli/expect
-
-stage_open "$1"
-stage_bus
-"$make_old_log" "$stage" stage.example/assayd
+. tests/cli/old-station "$@"
 cat >"$stage/assayd.yaml" <<YAML
 origin: stage.example/assayd
 producer: https://stage.example/stations/1
@@ -19,10 +13,6 @@ keep_days: 1
 targets:
   - {device: "sim:$stage/sim.socket", servers: [us0-0]}
 YAML
-stop() {
-        kill "$stage_daemon_pid"
-        wait "$stage_daemon_pid" || bad "the daemon did not end well"
-}
 covered() { assayctl --json audit | jq -e '.checkpoint.size == .size'; }
 row() { grep -Eq -- "$1( |\$)" "$out" || bad "no row '$1'"; }
 

@@ -5,20 +5,10 @@
 # proofs stay. The log is of a station that has been up for days.
 # usage: … BUILD-FOLDER MAKE-OLD-LOG
 set -euo pipefail
-make_old_log=$(realpath "$2")
 cd "$(dirname "$0")/../.."
-. tests/stage
-. tests/cli/expect
-
-stage_open "$1"
-stage_bus
-"$make_old_log" "$stage" stage.example/assayd
+. tests/cli/old-station "$@"
 
 start() { stage_daemon us0-0; }
-stop() {
-        kill "$stage_daemon_pid"
-        wait "$stage_daemon_pid" || bad "the daemon did not end well"
-}
 call() { # METHOD ARGUMENT…
         dbus-send --bus="$bus" --print-reply=literal --dest=org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager."$1" "${@:2}"
 }

@@ -149,6 +149,19 @@ static void test_bombs_are_refused(void **state) {
         }
 }
 
+/* Of the record that PROOF is of, malloc'd. */
+static char *bundle_of(const RecordKeyring *keyring, const Printer *proof) {
+        _cleanup_free_ char *made = NULL;
+        _cleanup_printer_ Printer vkey = {};
+        const char *wrong;
+        size_t n;
+
+        note_key_print(&vkey, &logged.log_key);
+        printer_raw(&vkey, "", 1);
+        assert_int_equal(record_bundle(keyring, vkey.text, payloads.envelope, strlen(payloads.envelope), proof->text, proof->n, &made, &n, &wrong), 0);
+        return strndup(made, n);
+}
+
 /* The same proof in Sigstore's words, and each thing it tells twice told otherwise. */
 static void test_a_bundle_is_a_record_and_its_proof(void **state) {
         static const char *const edits[][2] = {
@@ -165,17 +178,11 @@ static void test_a_bundle_is_a_record_and_its_proof(void **state) {
                 { "\"tlogEntries\"", "\"tlogEntries\":[],\"tlogEntries\"" },
         };
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "w1");
-        _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 1), vkey = {};
+        _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 1);
+        _cleanup_free_ char *bundle = bundle_of(keyring, &proof);
         RecordPolicy policy = { .keyring = keyring, .needs_proof = true };
-        _cleanup_free_ char *made = NULL, *bundle = NULL;
         RecordVerified verified;
-        const char *wrong;
-        size_t n;
 
-        note_key_print(&vkey, &logged.log_key);
-        printer_raw(&vkey, "", 1);
-        assert_int_equal(record_bundle(keyring, vkey.text, payloads.envelope, strlen(payloads.envelope), proof.text, proof.n, &made, &n, &wrong), 0);
-        bundle = strndup(made, n);
         expect_record(&policy, bundle, RECORD_VERIFIED, NULL, &verified);
         assert_int_equal(verified.log_size, 11);
         assert_string_equal(verified.witnesses, "w1");
@@ -199,15 +206,8 @@ static void test_the_entry_of_the_log_is_of_this_signature(void **state) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
         _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 0);
         RecordPolicy policy = { .keyring = keyring, .proof = proof.text, .n_proof = proof.n };
-        _cleanup_free_ char *made = NULL, *bundle = NULL;
-        _cleanup_printer_ Printer vkey = {};
-        const char *wrong;
-        size_t n;
+        _cleanup_free_ char *bundle = bundle_of(keyring, &proof);
 
-        note_key_print(&vkey, &logged.log_key);
-        printer_raw(&vkey, "", 1);
-        assert_int_equal(record_bundle(keyring, vkey.text, payloads.envelope, strlen(payloads.envelope), proof.text, proof.n, &made, &n, &wrong), 0);
-        bundle = strndup(made, n);
         expect_record(&policy, bundle, RECORD_VERIFIED, NULL, NULL);
         memcpy(strstr(bundle, "\"canonicalizedBody\":\"ey"), "\"canonicalizedBody\":\"fy", 23);
         expect_record(&policy, bundle, RECORD_REFUSED, "of another signature", NULL);

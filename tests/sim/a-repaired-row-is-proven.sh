@@ -50,7 +50,7 @@ faults() { "$build/sim/assay-sim" faults "$@" --socket "$stage/repair.socket"; }
 holds "the fault is listed" bash -c '! grep -q replaced <<<"$0"' "$(faults)"
 "$build/sim/assay-sim" reset us0-1/chip5 --socket "$stage/repair.socket"
 holds "and then as one of a row that was replaced" grep -q 'transition .*(its row was replaced by a spare)$' <<<"$(faults)"
-holds "in JSON, too" jq -e '.[0].replaced' <<<"$(faults --json)"
+holds "in JSON, too" bash -c 'jq -e ".[0].replaced" <<<"$0" >/dev/null' "$(faults --json)"
 holds "after the reset nothing fails any more" scan repair 0
 holds "the row is proven" measures hbm_rows_proven 1
 holds "and nothing is left to ask for" measures hbm_repairs_requested 0
