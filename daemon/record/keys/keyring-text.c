@@ -275,6 +275,8 @@ static int read_words(Reading *reading, unsigned number, const char *line, size_
         if (words.n >= kinds[kind].min && words.n <= kinds[kind].max && !(kinds[kind].is_before_quorum && reading->seen[LINE_QUORUM]))
                 r = kinds[kind].read(reading->keyring, words.words, words.n);
         reading->seen[kind]++;
+        if (r == -EBADMSG && kind == LINE_QUORUM)
+                return wrong(reading, number, "is no `quorum NAME|none|K` that can stand there: the lines before it name no such group, or fewer witnesses", NULL);
         return r == -EBADMSG ? wrong(reading, number, "is no ", kinds[kind].form) : r;
 }
 
