@@ -24,12 +24,14 @@ typedef struct Connection {
         uint64_t deadline_usec; /* CLOCK_MONOTONIC */
 } Connection;
 
-/* The body of a request as it comes in, and what is answered. */
+/* A request as it comes in, and what is answered. */
 typedef struct Upload {
         LIST_ENTRY(Upload) entry; /* while it waits */
         struct MHD_Connection *connection;
         Printer body;
         bool is_too_large, is_judged;
+        char hash[DIGEST_HEX]; /* of the log whose checkpoint is asked for; "": one is brought */
+        unsigned status;       /* of the answer to that */
         WitnessReply reply;
 } Upload;
 
@@ -97,15 +99,16 @@ static void tell_of(const WitnessReply *reply, const Printer *body) {
 
 static enum MHD_Result send_reply(struct MHD_Connection *connection, const Upload *upload) {
         const WitnessReply *reply = &upload->reply;
-        unsigned status = witness_answer_to_status(reply->answer);
+        unsigned status = *upload->hash ? upload->status : witness_answer_to_status(reply->answer);
 
-        tell_of(reply, &upload->body);
+        if (!*upload->hash)
+                tell_of(reply, &upload->body);
         return reply->body.error < 0 ? MHD_NO : send_text(connection, status, status == MHD_HTTP_CONFLICT ? "text/x.tlog.size" : "text/plain", reply->body.text, reply->body.n);
 }
 
 /* The library asks once more where the connection was suspended, and goes on. */
-static enum MHD_Result add_checkpoint(Server *server, struct MHD_Connection *connection, Upload *upload) {
-        if (!upload->is_judged) {
+static enum MHD_Result answer(Server *server, struct MHD_Connection *connection, Upload *upload) {
+        if (!upload->is_judged && !*upload->hash) {
                 witness_judge(server->witness, upload->body.text, upload->body.n, now_usec(CLOCK_REALTIME), &upload->reply);
                 upload->is_judged = true;
         }
@@ -117,6 +120,14 @@ static enum MHD_Result add_checkpoint(Server *server, struct MHD_Connection *con
         return MHD_YES;
 }
 
+/* What is held is read once all that waits is on the disk, too. */
+static void conclude(Server *server, Upload *upload, int committed) {
+        if (!*upload->hash)
+                return witness_conclude(server->witness, &upload->reply, committed);
+        upload->status = witness_checkpoint(server->witness, upload->hash, &upload->reply.body);
+        upload->reply.is_due = true;
+}
+
 /* All that came in while the disk was busy with those before. */
 static void conclude_waiting(Server *server) {
         int committed = book_commit(server->witness->book);
@@ -124,7 +135,7 @@ static void conclude_waiting(Server *server) {
 
         while ((upload = LIST_FIRST(&server->waiting))) {
                 LIST_REMOVE(upload, entry);
-                witness_conclude(server->witness, &upload->reply, committed);
+                conclude(server, upload, committed);
                 MHD_resume_connection(upload->connection);
         }
 }
@@ -158,8 +169,18 @@ static bool has_two_lengths(struct MHD_Connection *connection) {
         return n > 1;
 }
 
-/* All that waits is on the disk before anything is told of it. */
-static enum MHD_Result send_held(Server *server, struct MHD_Connection *connection, const char *path) {
+static enum MHD_Result begin_upload(const char *hash, void **ret) {
+        Upload *upload = calloc(1, sizeof(*upload));
+
+        if (!upload)
+                return MHD_NO;
+        (void) strcpy(upload->hash, hash);
+        *ret = upload;
+        return MHD_YES;
+}
+
+/* It waits like what is brought: nobody who asks makes the disk busy. */
+static enum MHD_Result begin_held(Server *server, struct MHD_Connection *connection, const char *path, void **upload) {
         const char *end = find_end(path, HELD_PATH);
         _cleanup_printer_ Printer body = {};
         char hash[DIGEST_HEX] = "";
@@ -167,7 +188,8 @@ static enum MHD_Result send_held(Server *server, struct MHD_Connection *connecti
 
         if (end - path > DIGEST_HEX - 1 && end[-DIGEST_HEX] == '/')
                 (void) snprintf(hash, sizeof(hash), "%.*s", DIGEST_HEX - 1, end - (DIGEST_HEX - 1));
-        conclude_waiting(server);
+        if (witness_knows(server->witness, hash))
+                return begin_upload(hash, upload);
         status = witness_checkpoint(server->witness, hash, &body);
         return body.error < 0 ? MHD_NO : send_text(connection, status, "text/plain", body.text, body.n);
 }
@@ -177,7 +199,7 @@ static enum MHD_Result begin(Server *server, struct MHD_Connection *connection, 
         const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
 
         if (find_end(path, HELD_PATH))
-                return strcmp(method, MHD_HTTP_METHOD_GET) == 0 ? send_held(server, connection, path) : refuse_method(connection, MHD_HTTP_METHOD_GET);
+                return strcmp(method, MHD_HTTP_METHOD_GET) == 0 ? begin_held(server, connection, path, upload) : refuse_method(connection, MHD_HTTP_METHOD_GET);
         if (!find_end(path, SUBMIT_PATH))
                 return send_sentence(connection, MHD_HTTP_NOT_FOUND, "there is only POST add-checkpoint, and GET HASH/checkpoint\n");
         if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
@@ -186,8 +208,7 @@ static enum MHD_Result begin(Server *server, struct MHD_Connection *connection, 
                 return send_sentence(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n");
         if (has_two_lengths(connection))
                 return send_sentence(connection, MHD_HTTP_BAD_REQUEST, "it has two lengths\n");
-        *upload = calloc(1, sizeof(Upload));
-        return *upload ? MHD_YES : MHD_NO;
+        return begin_upload("", upload);
 }
 
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method, const char *version,
@@ -198,7 +219,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
                 return begin(userdata, connection, path, method, state);
         if (*n_data == 0)
                 return upload->is_too_large ? send_sentence(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n") :
-                                              add_checkpoint(userdata, connection, upload);
+                                              answer(userdata, connection, upload);
         upload->is_too_large = upload->is_too_large || *n_data > REQUEST_MAX - upload->body.n;
         if (!upload->is_too_large)
                 printer_raw(&upload->body, data, *n_data);

@@ -253,17 +253,25 @@ static int print_signatures(const Note *note, const SettingsLog *log, const Sett
         return 0;
 }
 
+static const SettingsLog *find_log(const Witness *witness, const char *hash) {
+        uint8_t digest[DIGEST_BYTES];
+
+        return digest_from_hex(hash, digest) == 0 ? settings_find_hash(witness->settings, digest) : NULL;
+}
+
+bool witness_knows(const Witness *witness, const char *hash) {
+        return find_log(witness, hash);
+}
+
 /* The same second signs the same bytes again: Ed25519 has no chance in it. */
 unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *body) {
         _cleanup_free_ Note *parsed = malloc(sizeof(*parsed));
         _cleanup_free_ char *note = NULL;
-        uint8_t digest[DIGEST_BYTES];
-        const SettingsLog *log;
+        const SettingsLog *log = find_log(witness, hash);
         Held held;
         size_t n;
         int r;
 
-        log = digest_from_hex(hash, digest) == 0 ? settings_find_hash(witness->settings, digest) : NULL;
         if (!log)
                 return say(body, WITNESS_UNKNOWN_LOG);
         r = parsed ? book_read_note(witness->book, log->name, &held, &note, &n) : -ENOMEM;

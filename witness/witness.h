@@ -65,9 +65,12 @@ void witness_reply_done(WitnessReply *reply);
 
 /*
  * The newest checkpoint of a log that was cosigned, with the log's signatures and the cosignature as it was given, for whoever compares what a log shows them.
- * HASH: the SHA-256 of its origin in lower-case hex. Returns the status of HTTP: 200, or 404 or 503 with a sentence in BODY; no group of the book may be open.
+ * HASH: the SHA-256 of its origin in lower-case hex. Returns the status of HTTP: 200, or 404 or 503 with a sentence in BODY; no group of the book may be open,
+ * but for one that it does not know.
  */
 unsigned witness_checkpoint(const Witness *witness, const char *hash, Printer *body);
+
+bool witness_knows(const Witness *witness, const char *hash);
 
 unsigned witness_answer_to_status(WitnessAnswer answer); /* of HTTP */
 /*

@@ -79,7 +79,8 @@ static void test_a_clock_that_was_put_back_signs_nothing(void **state) {
 
 /* Its row is held against its own note: a sound log is not accused of what has rotted here. */
 static void test_a_row_that_is_not_its_note_accuses_nobody(void **state) {
-        static const char *const damages[] = { "root = zeroblob(32)", "size = size - 2", "size = size + 4096", "note = x'00'" };
+        static const char *const damages[] = { "root = zeroblob(32)", "size = size - 2", "size = size + 4096", "note = x'00'",
+                                               "note = CAST('other.example/log' || substr(note, instr(note, x'0a')) AS BLOB)" /* that of another log */ };
 
         for (size_t i = 0; i < ELEMENTS(damages); i++) {
                 char sql[256], path[128], *wrong = NULL;
