@@ -88,6 +88,7 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_SILENCE,            /* more than two hours without a record */
         RECORD_AUDIT_CLOCK,              /* the clock went backwards in a boot */
         RECORD_AUDIT_DECISION,           /* somebody decided to go on with what was left of it */
+        RECORD_AUDIT_TWINS,              /* a roll-up has two chips of one identity */
         _RECORD_AUDIT_KIND_MAX,
         _RECORD_AUDIT_KIND_INVALID = -EINVAL,
 } RecordAuditKind;

@@ -670,6 +670,10 @@ def rewrite(bench, changes, left_out=(), behind=(), size=36, key=None, since=0):
     return lines, text + b"\n" + bench.log_key.note_line(text, bench.log_name, 1)
 
 
+def twin_of(bench):
+    return {name: statement_of(bench.lines[5])["subject"][0][name] for name in ("uri", "digest")}
+
+
 def rewritten(bench):
     def at(path, change):
         def apply(statement):
@@ -686,6 +690,13 @@ def rewritten(bench):
     def forget(predicate):
         del predicate["components"][5]
 
+    def server(statement):
+        uri = "urn:dev:ops:32473-Trn2-OTHER"
+        statement["subject"][0].update(uri=uri, digest={"sha256": identity_of("server", uri)})
+
+    def twin(statement):
+        statement["subject"][0].update(twin_of(bench))
+
     digest = {"sha256": "0" * 64}
     for what, expected, changes, left_out in (
             ("two scans written again", HOLDS, {}, ()),
@@ -699,6 +710,9 @@ def rewritten(bench):
             ("a roll-up that calls a sound chip failed", REFUSED, {17: at("components.4.annotations", put(result="FAILED"))}, ()),
             ("a roll-up of another chip", REFUSED, {17: at("components.4", put(digest=digest))}, ()),
             ("a roll-up that confuses two slots", REFUSED, {17: at("components", swap_slots)}, ()),
+            ("a roll-up of another server than that of its chips", REFUSED, {17: server}, ()),
+            ("a chip of another server than its roll-up", REFUSED, {5: at("host", put(uri="urn:dev:ops:32473-Trn2-OTHER"))}, ()),
+            ("a roll-up of one chip in two slots", HOLDS, {3: twin, 17: at("components", lambda components: components[2].update(twin_of(bench)))}, ()),
             ("a roll-up that names another record", REFUSED, {17: at("components.4.annotations", put(recordSha256="0" * 64))}, ()),
             ("a roll-up that leaves out a chip", REFUSED, {17: at("", forget)}, ()),
             ("a run that never began", HOLDS, {}, (0, *range(18, 36))),

@@ -160,7 +160,7 @@ class Log:
                 self.attempt(index, self.check_earlier, record, chips)
             if record.kind() == "health-summary":
                 rolled.add(predicate["run"]["id"])
-                self.attempt(index, self.check_roll_up, record)
+                self.attempt_and_note(index, self.check_roll_up, record)
         for run in starts.keys() - rolled:
             self.tell("note", starts[run].index, "the run has no end")
 
@@ -238,6 +238,9 @@ class Log:
             if (record.id.hex(), record.result(), record.subject["digest"], record.predicate["run"]["id"],
                     record.predicate.get("location", {}).get("path")) != (chip["id"], chip["result"], chip["subject"], run, chip["slot"]):
                 raise Refused(f"it tells of {chip['slot']} otherwise than that chip's record")
+            host = record.predicate["host"]
+            if any(host.get(name, roll_up.subject.get(name)) != roll_up.subject.get(name) for name in ("uri", "digest") if name in roll_up.subject):
+                raise Refused(f"{chip['slot']} was scanned in another server")
         named = {chip["index"] for chip in chips}
         for index in range(roll_up.index - 1, -1, -1):
             record = self.records.get(index)
@@ -245,6 +248,8 @@ class Log:
                 break
             if index not in named:
                 raise Refused(f"it leaves out record {index} of its run")
+        identities = [chip["subject"]["sha256"] for chip in chips if chip["subject"]]
+        return "two of its chips have one identity" if len(set(identities)) < len(identities) else None
 
     def check_checkpoint(self, checkpoint, what="the checkpoint"):
         """That the records, or what is left of them, make the tree that the log has signed."""

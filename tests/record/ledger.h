@@ -17,6 +17,9 @@
 #define LEDGER_SCAN  (LEDGER_CHIPS + 2)
 #define LEDGER_SECOND "\"3333333333333333333333333333333333333333333333333333333333333333\""
 
+#define LEDGER_SERVER        "urn:dev:ops:32473-Small-SRV00017" /* a Trn2 has more chips */
+#define LEDGER_SERVER_SHA256 "4c0d6a5439bdfb0cd6ce79c9d4ed69f657d220333cfc257d2f4db89ae6d27c67"
+
 typedef struct Ledger {
         const Payloads *source;
         const RecordKey *key; /* that signs what is added */
@@ -91,6 +94,10 @@ static inline json_t *ledger_statement(Ledger *ledger, const char *payload) {
                 payload_set(root, "predicate.run.challenge", ledger->challenge);
         if (ledger->stage)
                 payload_set(root, "predicate.run.stage", ledger->stage);
+        if (json_object_get(json_object_get(root, "predicate"), "host")) {
+                ledger_set(root, "predicate.host.uri", "\"" LEDGER_SERVER "\"");
+                ledger_set(root, "predicate.host.digest", "{\"sha256\":\"" LEDGER_SERVER_SHA256 "\"}");
+        }
         ledger_set(root, "predicate.producer.bootId", "\"00000000-0000-0000-0000-000000000001\"");
         if (json_object_get(run, "finishedOn")) {
                 ledger_set(root, "predicate.run.finishedOn", "\"2026-11-%02uT%02u:00:10.000Z\"", 21 + ledger->hour / 24, ledger->hour % 24);
@@ -117,8 +124,8 @@ static inline json_t *ledger_roll_up(Ledger *ledger) {
         component = json_incref(json_array_get(json_object_get(json_object_get(root, "predicate"), "components"), 0));
         payload_set(root, "predicate.components", "[]");
         payload_set(root, "predicate.chipCount", "2");
-        payload_set(root, "subject.0.uri", "\"urn:dev:ops:32473-Small-SRV00017\""); /* a Trn2 has more chips */
-        payload_set(root, "subject.0.digest.sha256", "\"4c0d6a5439bdfb0cd6ce79c9d4ed69f657d220333cfc257d2f4db89ae6d27c67\"");
+        payload_set(root, "subject.0.uri", "\"" LEDGER_SERVER "\"");
+        payload_set(root, "subject.0.digest.sha256", "\"" LEDGER_SERVER_SHA256 "\"");
         for (unsigned i = 0; i < LEDGER_CHIPS; i++) {
                 uint64_t index = ledger->size - LEDGER_CHIPS + i;
                 json_t *one = json_deep_copy(component);

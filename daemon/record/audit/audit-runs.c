@@ -128,9 +128,9 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
 /* As a roll-up has to name it. */
 static void keep_chip(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
         const RecordEntry *entry = record->entry;
-        json_t *chip = json_pack("{s:{s:s}, s:{s:o, s:s, s:s, s:O*}}", "digest", "sha256", record->subject, "annotations", "logIndex", audit_index_json(record),
+        json_t *chip = json_pack("{s:{s:s}, s:{s:o, s:s, s:s, s:O*}, s:O*}", "digest", "sha256", record->subject, "annotations", "logIndex", audit_index_json(record),
                                  "recordSha256", entry->id, "result", result_to_string(entry->result), "slot",
-                                 json_object_get(json_object_get(record->predicate, "location"), "path"));
+                                 json_object_get(json_object_get(record->predicate, "location"), "path"), "host", json_object_get(record->predicate, "host"));
 
         if (json_array_append_new(json_object_get(run, "chips"), chip) < 0)
                 audit->error = -ENOMEM;
@@ -159,6 +159,23 @@ static const struct {
         { "digest",      "sha256",       "identity" },
 };
 
+static void compare(RecordAudit *audit, const AuditRecord *record, uint64_t index, const char *word, const char *told, const char *is) {
+        if (*told && strcmp(told, is) != 0)
+                audit_find(audit, RECORD_AUDIT_ROLL_UP, record->entry->index, record->entry->index, "it tells another %s of record %" PRIu64 " than that: %s, not %s", word,
+                           index, told, *is ? is : "none");
+}
+
+/* Chips name the server that they were scanned in: by its URI, and by its digest too in version 1. */
+static void check_host(RecordAudit *audit, const AuditRecord *record, const json_t *chip, uint64_t index) {
+        const json_t *host = json_object_get(chip, "host");
+        const char *uri = text_of(host, "uri"), *sha256 = text_of(json_object_get(host, "digest"), "sha256");
+
+        if (*uri)
+                compare(audit, record, index, "server", record->uri, uri);
+        if (*sha256)
+                compare(audit, record, index, "server", record->subject, sha256);
+}
+
 static void check_component(RecordAudit *audit, const AuditRecord *record, const json_t *run, const json_t *component) {
         const json_t *annotations = json_object_get(component, "annotations"), *chip;
         uint64_t index = named_index(component), own = record->entry->index;
@@ -176,15 +193,29 @@ static void check_component(RecordAudit *audit, const AuditRecord *record, const
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it names record %" PRIu64 ", which is none of a chip in this run", index);
                 return;
         }
-        for (size_t i = 0; i < ELEMENTS(parts); i++) {
-                const char *told = text_of(json_object_get(component, parts[i].of), parts[i].member);
-                const char *is = text_of(json_object_get(chip, parts[i].of), parts[i].member);
-
-                if (*told && *is && strcmp(told, is) != 0)
-                        audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it tells another %s of record %" PRIu64 " than that: %s, not %s", parts[i].word, index,
-                                   told, is);
-        }
+        for (size_t i = 0; i < ELEMENTS(parts); i++)
+                compare(audit, record, index, parts[i].word, text_of(json_object_get(component, parts[i].of), parts[i].member),
+                        text_of(json_object_get(chip, parts[i].of), parts[i].member));
+        check_host(audit, record, chip, index);
         (void) json_array_remove(chips, k);
+}
+
+/* Chips that tell one serial fail the check of identities; a plan without it passes them, and who shows one sound chip sixteen times has such records, too. */
+static void check_twins(RecordAudit *audit, const AuditRecord *record, const json_t *components) {
+        _cleanup_json_ json_t *seen = json_object();
+        uint64_t own = record->entry->index;
+        const json_t *chip;
+        size_t i;
+
+        json_array_foreach(components, i, chip) {
+                const char *sha256 = text_of(json_object_get(chip, "digest"), "sha256"), *slot = text_of(json_object_get(chip, "annotations"), "slot");
+                const char *other = text_of(seen, sha256);
+
+                if (*other)
+                        audit_find(audit, RECORD_AUDIT_TWINS, own, own, "%s and %s are one chip by their identities", other, slot);
+                else if (*sha256)
+                        memory_set(audit, seen, sha256, json_string(slot));
+        }
 }
 
 int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
@@ -201,6 +232,7 @@ int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
                 audit_find(audit, RECORD_AUDIT_UNSTARTED, first, index, "the run %s has results and no beginning", record->entry->run);
         json_array_foreach(components, i, chip)
                 check_component(audit, record, run, chip);
+        check_twins(audit, record, components);
         json_array_foreach(chips, i, chip)
                 audit_find(audit, RECORD_AUDIT_ROLL_UP, index, index, "it leaves out the chip of record %" PRIu64, named_index(chip));
         memory_forget(audit, "runs", record->entry->run);

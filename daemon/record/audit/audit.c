@@ -48,6 +48,7 @@ static const struct {
         [RECORD_AUDIT_SILENCE] = { "silence", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_CLOCK] = { "clock-backwards", RECORD_AUDIT_ODD },
         [RECORD_AUDIT_DECISION] = { "log-continued", RECORD_AUDIT_ODD },
+        [RECORD_AUDIT_TWINS] = { "identity-twice", RECORD_AUDIT_ODD },
 };
 
 const char *record_audit_kind_to_string(RecordAuditKind kind) {
@@ -278,6 +279,7 @@ static int take_statement(RecordAudit *audit, const Verification *v, const Envel
                 .entry = &v->verified.entry,
                 .predicate = json_object_get(v->statement, "predicate"),
                 .subject = text_of(json_object_get(subject, "digest"), "sha256"),
+                .uri = text_of(subject, "uri"),
         };
         TreeHash leaf;
         int r = leaf_hash(envelope, &v->key->key, &leaf);

@@ -42,6 +42,7 @@ typedef struct AuditRecord {
         const RecordEntry *entry; /* of that */
         const json_t *predicate;
         const char *subject; /* its digest */
+        const char *uri;     /* "": it has none */
 } AuditRecord;
 
 /* Checkpoints of this log: those that were seen before, and the one that was given. */
