@@ -66,7 +66,7 @@ static uint64_t now_usec(void) {
 
 static void take(Answer *answer, const RecordStand *stand) {
         answer->counts = true;
-        answer->wants_scan = stand->in_part && stand->result == RESULT_INCONCLUSIVE; /* of its whole server */
+        answer->wants_scan = (stand->in_part || stand->is_lost) && stand->result == RESULT_INCONCLUSIVE; /* of its whole server, or again */
         answer->result = stand->result;
         answer->status = result_to_status(stand->result, options.strict);
         (void) snprintf(answer->reason, sizeof(answer->reason), "%s", stand->reason);
@@ -100,7 +100,7 @@ static void judge(Answer *answer, const Location *where, const Hint *hint, const
         location_format(&entry->subject, subject);
         if (!location_equal(&entry->subject, where))
                 answer_refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is about %s", entry->index, subject);
-        else if (options.plan && strcmp(options.plan, entry->plan) != 0 && !failed)
+        else if (options.plan && strcmp(options.plan, entry->plan) != 0 && !failed && !stand->is_lost)
                 answer_refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is of plan %s", entry->index, entry->plan);
         else if (!options.plan && !failed && result_worst(stand->result, RESULT_WARNED) == RESULT_WARNED && stage_depth(verified->stage) == 0)
                 refuse_lesser(answer, verified);

@@ -14,11 +14,31 @@
 
 struct Closing {
         Manager *manager;
-        RecordEntry *entries;
-        size_t n, next;
+        RecordEntry *entries; /* the server of those that are closed is "" */
+        size_t n, next, n_closed;
         uint64_t ticket; /* of the group's first, the others follow */
         size_t n_group, n_open;
 };
+
+/* As a tally tells chips that nobody came to: where they sit is all that is known. */
+static size_t list_chips(const RecordStarted *started, RecordHealth chips[static TARGET_CHIPS]) {
+        size_t n = 0;
+
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                RecordHealth *chip = &chips[n];
+
+                if (started->run.chips != 0 && !((started->run.chips >> c) & 1))
+                        continue;
+                *chip = (RecordHealth) {
+                        .subject = { .where = started->server.where, .serial = "", .product = TARGET_CHIP_MODEL, .part_number = "", .firmware = "",
+                                     .firmware_build = "", .tray = "", .pci_address = "" },
+                        .host = started->server,
+                        .result = RESULT_INCONCLUSIVE,
+                };
+                n += location_append(&chip->subject.where, LOCATION_CHIP, c) >= 0;
+        }
+        return n;
+}
 
 /*
  * A run that nothing is known of but how it was begun, which its own record says: what that does not say is not made up. 1: it is queued; 0: it
@@ -26,6 +46,7 @@ struct Closing {
  */
 static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket) {
         _cleanup_(record_started_done) RecordStarted started = {};
+        RecordHealth chips[TARGET_CHIPS];
         RecordScan scan;
         int r;
 
@@ -37,7 +58,8 @@ static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket
                 return 0;
         }
 
-        scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
+        scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE, .n_chips_of_server = TARGET_CHIPS, .chips = chips };
+        scan.n_chips = list_chips(&started, chips);
         scan.run.finished_usec = MAX(clock_usec(CLOCK_REALTIME), scan.run.started_usec); /* the clock may have been set back */
         r = record_log_scan_kept(manager->log, &scan, ticket);
         if (r == -EAGAIN || r == -ENOMEM)
@@ -71,17 +93,24 @@ void closing_go_on(Closing *closing) {
                 closing->n_open += (size_t) r;
                 closing->n_group++;
         }
-        if (closing->next == closing->n && closing->n_open == 0)
+        if (closing->n_closed == closing->n)
                 manager->closing = closing_free(closing);
 }
 
 bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome) {
+        RecordEntry *entry;
+
         if (!closing || closing->n_open == 0 || outcome->ticket < closing->ticket || outcome->ticket - closing->ticket >= closing->n_group)
                 return false;
 
+        entry = &closing->entries[closing->next - closing->n_group + (outcome->ticket - closing->ticket)];
         if (outcome->error < 0)
                 log_error_errno(outcome->error, "Failed to commit the end of a run that was interrupted%s: %m",
                                 outcome->is_kept ? "" : ", leaving it to the next start");
+        else {
+                entry->subject = (Location) {};
+                closing->n_closed++;
+        }
         closing->n_open -= !outcome->is_kept;
         return true;
 }
@@ -98,6 +127,7 @@ void manager_close_runs(Manager *manager, RecordEntry *entries, size_t n) {
 
         if (!closing) {
                 log_error("No memory to close %zu runs that were interrupted, leaving them to the next start", n);
+                manager->runs_unknown = true;
                 free(entries);
                 return;
         }

@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 
 #include "daemon/evidence.h"
@@ -65,55 +66,75 @@ int evidence_create(const char *folder, const char *run, EvidenceFile **ret) {
         return 0;
 }
 
-/* Reads whole lines from the start, and leaves FILE just after the last. */
-static int reread(EvidenceFile *file, int (*each)(const char *bytes, size_t n, void *userdata),
-                  void *userdata) {
+/* Reads N bytes from the start, whole lines at a time, and leaves FILE behind them. EACH may be NULL. */
+static int reread(EvidenceFile *file, uint64_t n, int (*each)(const char *bytes, size_t n, void *userdata), void *userdata) {
         _cleanup_free_ char *buffer = malloc(SLICE_BYTES);
-        const char *end;
         int r = 0;
 
-        if (!buffer)
+        if (!buffer || EVP_DigestInit_ex(file->digest, EVP_sha256(), NULL) != 1)
                 return -ENOMEM;
 
-        for (;;) {
-                ssize_t n = pread(file->fd, buffer, SLICE_BYTES, (off_t) file->size);
+        for (file->size = 0; file->size < n;) {
+                ssize_t got = pread(file->fd, buffer, MIN(n - file->size, SLICE_BYTES), (off_t) file->size);
+                const char *end = got > 0 ? memrchr(buffer, '\n', (size_t) got) : NULL;
+                size_t n_lines = end ? (size_t) (end + 1 - buffer) : 0;
 
-                if (n < 0)
-                        return -errno;
-                end = n > 0 ? memrchr(buffer, '\n', (size_t) n) : NULL;
                 if (!end)
-                        break;
-
-                n = end + 1 - buffer;
-                r = each(buffer, (size_t) n, userdata);
+                        return got < 0 ? -errno : -EBADMSG;
+                if (each)
+                        r = each(buffer, n_lines, userdata);
                 if (r < 0)
                         return r;
-                if (EVP_DigestUpdate(file->digest, buffer, (size_t) n) != 1)
+                if (EVP_DigestUpdate(file->digest, buffer, n_lines) != 1)
                         return -EIO;
-                file->size += (uint64_t) n;
+                file->size += n_lines;
         }
-
-        if (ftruncate(file->fd, (off_t) file->size) < 0 || lseek(file->fd, 0, SEEK_END) < 0)
-                return -errno;
         return 0;
 }
 
-int evidence_reopen(const char *folder, const char *run,
-                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
-                    EvidenceFile **ret) {
+static int file_open(const char *folder, const char *run, EvidenceFile **ret) {
         _cleanup_(evidence_freep) EvidenceFile *file = NULL;
         int r;
 
         r = file_new(folder, run, &file);
         if (r < 0)
                 return r;
-
-        file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (file->fd < 0)
                 return -errno;
-        r = reread(file, each, userdata);
+
+        *ret = TAKE_PTR(file);
+        return 0;
+}
+
+int evidence_check(const char *folder, const char *run, const EvidenceMark *mark) {
+        _cleanup_(evidence_freep) EvidenceFile *file = NULL;
+        char digest[EVIDENCE_DIGEST_HEX];
+        int r;
+
+        r = file_open(folder, run, &file);
+        if (r == -ENOENT)
+                return mark->bytes > 0 ? -EBADMSG : 0;
+        if (r >= 0)
+                r = reread(file, mark->bytes, NULL, NULL);
+        if (r >= 0)
+                r = evidence_digest(file, digest);
+        return r < 0 ? r : strcmp(digest, mark->sha256) == 0 ? 0 : -EBADMSG;
+}
+
+int evidence_reopen(const char *folder, const char *run, uint64_t n,
+                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
+                    EvidenceFile **ret) {
+        _cleanup_(evidence_freep) EvidenceFile *file = NULL;
+        int r;
+
+        r = file_open(folder, run, &file);
+        if (r >= 0)
+                r = reread(file, n, each, userdata);
         if (r < 0)
                 return r;
+        if (ftruncate(file->fd, (off_t) file->size) < 0 || lseek(file->fd, 0, SEEK_END) < 0)
+                return -errno;
 
         *ret = TAKE_PTR(file);
         return 0;
@@ -154,8 +175,11 @@ int evidence_clear(EvidenceFile *file) {
 }
 
 static void to_hex(const unsigned char *bytes, char ret[static EVIDENCE_DIGEST_HEX]) {
-        for (size_t i = 0; i < (EVIDENCE_DIGEST_HEX - 1) / 2; i++)
-                (void) snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+        for (size_t i = 0; i < (EVIDENCE_DIGEST_HEX - 1) / 2; i++) {
+                ret[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+                ret[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+        }
+        ret[EVIDENCE_DIGEST_HEX - 1] = '\0';
 }
 
 int evidence_digest(const EvidenceFile *file, char ret[static EVIDENCE_DIGEST_HEX]) {
@@ -184,6 +208,11 @@ int evidence_sha256(const void *bytes, size_t n, char ret[static EVIDENCE_DIGEST
 
         to_hex(digest, ret);
         return 0;
+}
+
+int evidence_mark(const EvidenceFile *file, EvidenceMark *ret) {
+        ret->bytes = file->size;
+        return evidence_digest(file, ret->sha256);
 }
 
 uint64_t evidence_size(const EvidenceFile *file) {

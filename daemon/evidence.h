@@ -20,11 +20,18 @@
 
 typedef struct EvidenceFile EvidenceFile;
 
+/* How far it goes. */
+typedef struct EvidenceMark {
+        uint64_t bytes;
+        char sha256[EVIDENCE_DIGEST_HEX]; /* of these */
+} EvidenceMark;
+
 /* Makes the file of RUN in FOLDER; it must not exist. */
 int evidence_create(const char *folder, const char *run, EvidenceFile **ret);
-/* Opens that of an earlier life for appending, and calls EACH for all it holds so far, slice by slice. What
- * follows the last newline is cut off. */
-int evidence_reopen(const char *folder, const char *run,
+/* Whether that of an earlier life still begins with what was marked. -EBADMSG: it does not. No file holds nothing. */
+int evidence_check(const char *folder, const char *run, const EvidenceMark *mark);
+/* Opens it for appending, and calls EACH for the first N bytes that it holds, slice by slice, whole lines. What follows is cut off. */
+int evidence_reopen(const char *folder, const char *run, uint64_t n,
                     int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
                     EvidenceFile **ret);
 EvidenceFile *evidence_free(EvidenceFile *file); /* closes it; the file stays */
@@ -35,6 +42,7 @@ int evidence_append(EvidenceFile *file, const void *bytes, size_t n);
 /* Forgets all. */
 int evidence_clear(EvidenceFile *file);
 int evidence_digest(const EvidenceFile *file, char ret[static EVIDENCE_DIGEST_HEX]);
+int evidence_mark(const EvidenceFile *file, EvidenceMark *ret);
 uint64_t evidence_size(const EvidenceFile *file);
 const char *evidence_name(const EvidenceFile *file); /* without the folder */
 

@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/whole-file.h"
 #include "daemon/job-file.h"
@@ -16,6 +18,47 @@
 #include "daemon/manager.h"
 
 #define FILE_BYTES_MAX (1u << 20)
+#define SEAL_OPEN      "{\"seal\":\""
+#define SEAL_CLOSE     "\","
+#define SEAL_AT        (sizeof(SEAL_OPEN) - 1)
+#define MARK_BYTES     (20 + 1 + EVIDENCE_DIGEST_HEX - 1) /* "00000000000000001024 <sha256>" */
+#define SEAL_BYTES     (MARK_BYTES + 1 + RECORD_ID_HEX - 1)
+#define SEAL_END       (SEAL_AT + SEAL_BYTES + sizeof(SEAL_CLOSE) - 1)
+
+/* ---- the seal: MARK, and what only this log's assayd can say of it ---- */
+
+static int seal_print(const RecordLog *log, const char *run, const JobSeal *seal, const EvidenceMark *mark, char ret[static SEAL_BYTES + 1]) {
+        char text[MARK_BYTES + 1], mac[RECORD_ID_HEX], *said = NULL;
+        int n, r;
+
+        (void) snprintf(text, sizeof(text), "%020" PRIu64 " %s", mark->bytes, mark->sha256);
+        n = asprintf(&said, "%s\n%s\n%s\n%s\n", run, seal->is_due ? "due" : "begun", seal->content, text);
+        if (n < 0)
+                return -ENOMEM;
+        r = record_log_mac(log, said, (size_t) n, mac);
+        free(said);
+        if (r >= 0)
+                (void) snprintf(ret, SEAL_BYTES + 1, "%s %s", text, mac);
+        return r;
+}
+
+/* Of TEXT, which is that of the job file of RUN; whether the log had refused it, the seal alone says. */
+static int seal_read(const RecordLog *log, const char *run, const char *text, size_t n, EvidenceMark *ret_mark, JobSeal *ret) {
+        char expected[SEAL_BYTES + 1];
+        int r;
+
+        if (n <= SEAL_END || strncmp(text, SEAL_OPEN, SEAL_AT) != 0 ||
+            sscanf(text + SEAL_AT, "%20" SCNu64 " %64[0-9a-f] ", &ret_mark->bytes, ret_mark->sha256) != 2)
+                return -EBADMSG;
+        r = evidence_sha256(text + SEAL_END, n - SEAL_END, ret->content);
+        for (int due = 0; due <= 1 && r >= 0; due++) {
+                ret->is_due = due;
+                r = seal_print(log, run, ret, ret_mark, expected);
+                if (r >= 0 && CRYPTO_memcmp(expected, text + SEAL_AT, SEAL_BYTES) == 0)
+                        return 0;
+        }
+        return r < 0 ? r : -EBADMSG;
+}
 
 static int file_path(const Job *job, const char *suffix, char ret[static PATH_MAX]) {
         int n = snprintf(ret, PATH_MAX, "%s/%s%s", job->scan->manager->config->evidence, job->servers[0].run, suffix);
@@ -45,7 +88,28 @@ static json_t *describe(const Job *job) {
                          "servers", servers);
 }
 
-int job_file_write(const Job *job) {
+/* CONTENT and, before it, the seal of a job that has found nothing yet. Without a secret nobody will believe it, which costs a scan that is interrupted. */
+static int print_file(Job *job, json_t *content, char **ret) {
+        _cleanup_free_ char *text = json_dumps(content, JSON_COMPACT), *all = NULL;
+        char sealed[SEAL_BYTES + 1];
+        int r;
+
+        if (!text)
+                return -ENOMEM;
+        r = evidence_sha256(text + 1, strlen(text + 1), job->seal.content);
+        if (r >= 0)
+                r = evidence_sha256("", 0, job->found.sha256);
+        if (r < 0)
+                return r;
+        if (seal_print(job->scan->manager->log, job->servers[0].run, &job->seal, &job->found, sealed) < 0)
+                (void) snprintf(sealed, sizeof(sealed), "%0*d", (int) SEAL_BYTES, 0);
+        if (asprintf(&all, SEAL_OPEN "%s" SEAL_CLOSE "%s", sealed, text + 1) < 0)
+                return -ENOMEM;
+        *ret = TAKE_PTR(all);
+        return 0;
+}
+
+int job_file_write(Job *job) {
         _cleanup_free_ char *text = NULL;
         char path[PATH_MAX];
         json_t *content;
@@ -55,16 +119,49 @@ int job_file_write(const Job *job) {
         if (r < 0)
                 return r;
         content = describe(job);
-        text = json_dumps(content, JSON_COMPACT);
+        r = print_file(job, content, &text);
         json_decref(content);
-        return text ? whole_file_replace(AT_FDCWD, path, 0640, text, strlen(text)) : -ENOMEM;
+        return r < 0 ? r : whole_file_replace(AT_FDCWD, path, 0640, text, strlen(text));
 }
 
-void job_file_mark(const Job *job) {
+static int write_seal(const Job *job, const char *path) {
+        _cleanup_close_ int fd = -EBADF;
+        char sealed[SEAL_BYTES + 1];
+        EvidenceMark mark = job->found;
+        int r = 0;
+
+        if (job->evidence)
+                r = evidence_mark(job->evidence, &mark);
+        if (r >= 0)
+                r = seal_print(job->scan->manager->log, job->servers[0].run, &job->seal, &mark, sealed);
+        if (r < 0)
+                return r;
+        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0)
+                return -errno;
+        return pwrite(fd, sealed, SEAL_BYTES, SEAL_AT) == (ssize_t) SEAL_BYTES ? 0 : -EIO;
+}
+
+void job_file_seal(const Job *job) {
+        char path[PATH_MAX];
+        int r;
+
+        r = file_path(job, job->seal.is_due ? JOB_FILE_UNRECORDED : JOB_FILE_SUFFIX, path);
+        if (r >= 0)
+                r = write_seal(job, path);
+        if (r < 0)
+                log_debug("Failed to seal what was found on %s, so after a restart it is tested again: %s", job->servers[0].target->config->name, strerror(-r));
+}
+
+void job_file_mark(Job *job) {
         char path[PATH_MAX], marked[PATH_MAX];
 
-        if (file_path(job, JOB_FILE_SUFFIX, path) >= 0 && file_path(job, JOB_FILE_UNRECORDED, marked) >= 0 && rename(path, marked) < 0 && errno != ENOENT)
+        if (job->seal.is_due)
+                return;
+        job->seal.is_due = true;
+        if (file_path(job, JOB_FILE_SUFFIX, path) >= 0 && file_path(job, JOB_FILE_UNRECORDED, marked) >= 0 && rename(path, marked) < 0)
                 log_warning("Failed to rename %s, so after a restart what passed before may count until these records are made again: %s", path, strerror(errno));
+        job_file_seal(job);
 }
 
 void job_file_remove(const Job *job) {
@@ -133,9 +230,9 @@ static int read_content(json_t *content, JobFile *ret) {
         return read_servers(servers, ret);
 }
 
-int job_file_read(const char *folder, const char *name, JobFile *ret) {
+int job_file_read(RecordLog *log, const char *folder, const char *name, JobFile *ret) {
         _cleanup_free_ char *text = NULL;
-        char path[PATH_MAX];
+        char path[PATH_MAX], run[RUN_ID_BYTES];
         json_t *content;
         size_t n;
         int r;
@@ -147,11 +244,17 @@ int job_file_read(const char *folder, const char *name, JobFile *ret) {
         if (r < 0)
                 return r == -EFBIG ? -EBADMSG : r;
 
+        (void) snprintf(run, sizeof(run), "%s", name);
+        r = seal_read(log, run, text, n, &ret->found, &ret->seal);
+        if (r < 0)
+                return r;
         content = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
         r = content ? read_content(content, ret) : -EBADMSG;
         json_decref(content);
         if (r < 0)
                 job_file_done(ret);
+        else if (strcmp(name + MIN(strlen(name), sizeof(run) - 1), JOB_FILE_UNRECORDED) == 0)
+                ret->seal.is_due = true; /* the rename comes before the seal that tells it */
         return r;
 }
 

@@ -6,6 +6,10 @@
  *
  * What a job was asked for, beside its evidence: <run>.job.json, from before its run-start records until its
  * records are signed. With the evidence it is all that a daemon needs to go on where another ended.
+ *
+ * Its first member, `seal`, is of a fixed length and written in place, without need of room on the disk: how far the evidence goes, its digest, and record_log_mac() of
+ * these, of the run, of all other members and of whether the log has refused what was found. What was changed since by somebody who has not the key
+ * is no job file, and evidence that is not as the seal says is none.
  */
 
 #include <stddef.h>
@@ -32,14 +36,19 @@ typedef struct JobFile {
         Plan *plan;
         size_t n_servers;
         JobFileServer servers[JOB_SERVERS_MAX];
+        EvidenceMark found;
+        JobSeal seal;
 } JobFile;
 
-int job_file_write(const Job *job);
-/* Says by its name that the log has refused what was found, so that no restart forgets it. */
-void job_file_mark(const Job *job);
+/* Before anything is found. */
+int job_file_write(Job *job);
+/* Seals what the evidence has now: behind what was appended, so that a death between the two costs no more than that. */
+void job_file_seal(const Job *job);
+/* Says that the log has refused what was found, so that no restart forgets it. */
+void job_file_mark(Job *job);
 void job_file_remove(const Job *job);
 
-/* Reads FOLDER/NAME. -EBADMSG: it is none. */
-int job_file_read(const char *folder, const char *name, JobFile *ret);
+/* Reads FOLDER/NAME, which an assayd of LOG has written. -EBADMSG: it is none, or not as that left it; record_log_mac(). */
+int job_file_read(RecordLog *log, const char *folder, const char *name, JobFile *ret);
 void job_file_forget(const char *folder, const char *name);
 void job_file_done(JobFile *file);

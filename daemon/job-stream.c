@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "daemon/clock.h"
+#include "daemon/job-file.h"
 #include "daemon/job.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
@@ -127,6 +128,7 @@ static void say(Job *job, char *lines) {
                         break;
                 job->sequence++;
         }
+        job_file_seal(job);
 
         free(lines);
 }
@@ -156,8 +158,11 @@ static void job_conclude(Job *job, Reason reason, const char *message) {
 /* A worker that was lost before it named what it tests has left nothing to go on from. */
 static void begin_again(Job *job) {
         job->sequence = 0;
-        if (job->evidence && evidence_clear(job->evidence) < 0)
+        if (!job->evidence)
+                return;
+        if (evidence_clear(job->evidence) < 0)
                 log_debug("Failed to clear evidence %s, ignoring", evidence_name(job->evidence));
+        job_file_seal(job);
 }
 
 /* No more comes from this reader. A finding may still wait for its evidence: here it is taken. */
@@ -285,6 +290,8 @@ static ssize_t on_bytes(const char *bytes, size_t n, void *userdata) {
         job->heard_usec = clock_usec(CLOCK_MONOTONIC);
         good = feed_lines(job, bytes, n, &error);
         r = evidence_append(job->evidence, bytes, good);
+        if (good > 0)
+                job_file_seal(job);
         job->n_bytes += good;
         job->is_cut = job->is_cut || r < 0;
         if (r < 0)
@@ -403,7 +410,7 @@ static int read_evidence(Job *job) {
         if (r < 0)
                 return r;
 
-        return evidence_reopen(job->scan->manager->config->evidence, job->servers[0].run, on_old_bytes, job,
+        return evidence_reopen(job->scan->manager->config->evidence, job->servers[0].run, job->found.bytes, on_old_bytes, job,
                                &job->evidence);
 }
 

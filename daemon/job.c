@@ -138,6 +138,7 @@ int job_start(Job *job) {
 
                 tally_subject(job->tally, i, &subject);
                 job_record_run(job, server, "", &run);
+                run.chips = server->chips == TARGET_CHIPS_ALL ? 0 : server->chips;
                 server->ticket = manager_next_ticket(manager);
                 r = record_log_start(manager->log, &run, &subject, server->ticket);
                 if (r < 0) {

@@ -51,6 +51,12 @@ typedef struct JobServer {
         Result result;
 } JobServer;
 
+/* What its file says beside what was asked for, see job-file.h. */
+typedef struct JobSeal {
+        char content[EVIDENCE_DIGEST_HEX]; /* SHA-256 of what was asked for, as it stands there; "": no file was written */
+        bool is_due;                       /* the log has refused its records */
+} JobSeal;
+
 struct Job {
         Scan *scan;
         JobState state;
@@ -62,6 +68,8 @@ struct Job {
 
         Tally *tally;
         EvidenceFile *evidence;
+        EvidenceMark found; /* how far the evidence of an earlier daemon goes */
+        JobSeal seal;
         bool is_cut; /* the evidence has not all that was said: nothing may follow */
         StreamReader *reader;
         const char *wrong; /* what the tally did not like */

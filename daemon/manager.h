@@ -52,6 +52,7 @@ struct Manager {
         Keys *keys;
         Pruning *pruning;     /* NULL: all is kept */
         Closing *closing;     /* NULL: no run is left to close */
+        bool runs_unknown;    /* which runs were interrupted could not be found out, so no pass of before counts */
         LogCall *log_calls;   /* that wait for an outcome */
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */

@@ -155,6 +155,8 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
                 return 0;
         }
         r = select_servers(restoring, file, &selected);
+        if (r >= 0)
+                r = evidence_check(manager->config->evidence, file->servers[0].run, &file->found);
         if (r < 0)
                 return r;
 
@@ -165,26 +167,29 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
                 return r;
         job = scan->jobs[scan->n_jobs - 1];
         job->started_usec = file->started_usec;
-        mark_servers(restoring, job, file, ends_with(name, JOB_FILE_UNRECORDED));
+        job->found = file->found;
+        job->seal = file->seal;
+        mark_servers(restoring, job, file, file->seal.is_due);
         log_info("Going on with the scan of %s that was interrupted", file->servers[0].name);
         return 0;
 }
 
+/* What cannot be read, or is not what an assayd of this log has left there, is built on by nobody: the log knows that its runs were begun, and they are closed. */
 static void restore_one(Restoring *restoring, const char *name) {
+        Manager *manager = restoring->manager;
         JobFile file;
         int r;
 
-        r = job_file_read(restoring->manager->config->evidence, name, &file);
-        if (r < 0) {
-                log_warning_errno(r, "Failed to read %s, ignoring: %m", name);
-                return;
+        r = job_file_read(manager->log, manager->config->evidence, name, &file);
+        if (r < 0)
+                log_warning_errno(r, "Failed to read %s, closing its scan: %m", name);
+        else {
+                r = restore_file(restoring, &file, name);
+                if (r < 0)
+                        log_warning_errno(r, "Failed to go on with the scan of %s, closing it: %m", file.servers[0].name);
         }
-
-        r = restore_file(restoring, &file, name);
-        if (r < 0) {
-                log_warning_errno(r, "Failed to go on with the scan of %s, closing it: %m", file.servers[0].name);
-                job_file_forget(restoring->manager->config->evidence, name);
-        }
+        if (r < 0)
+                job_file_forget(manager->config->evidence, name);
         job_file_done(&file);
 }
 
@@ -195,6 +200,7 @@ static void close_others(Restoring *restoring) {
 
         if (!entries) {
                 log_error("No memory to close the runs that were interrupted, leaving them to the next start");
+                restoring->manager->runs_unknown = true;
                 return;
         }
         for (size_t i = 0; i < restoring->n; i++)
@@ -252,6 +258,7 @@ void manager_restore(Manager *manager) {
         r = read_unfinished(&restoring);
         if (r < 0) {
                 log_error_errno(r, "Failed to look for interrupted scans, leaving them to the next start: %m");
+                manager->runs_unknown = true;
                 free(restoring.items);
                 return;
         }

@@ -195,7 +195,7 @@ static int find_look(RecordLog *log, const Location *subject, const char *plan, 
  * Which record counts; its plan is *ret->plan. Asked for one that looks at a part, that part's word, unless failures are newer. Where PLAN has no
  * record, a failure under another is still known: to a hook that lets pass what nobody knows, it must not look unknown.
  */
-static int find_counting(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret, bool *ret_in_part) {
+static int find_known(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret, bool *ret_in_part) {
         RecordEntry look, failure;
         int r, failed;
 
@@ -215,6 +215,43 @@ static int find_counting(RecordLog *log, const Location *subject, const char *pl
             (plan && failure.index < look.index && stage_depth(stage_of(log, subject, &look)) == 0))
                 return 0;
         *ret = failure;
+        *ret_in_part = false;
+        return 0;
+}
+
+/*
+ * The newest record, of any plan, of a run of which nothing is known but that it was begun after BEFORE: it may have found anything, so no pass of before counts,
+ * until its plan or the one that is asked for has looked again. -ENOENT
+ */
+static int find_lost(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret) {
+        RecordEntry entry;
+        int r;
+
+        for (r = record_log_newest(log, subject, NULL, &entry); r >= 0 && entry.index > before; r = record_log_newest_before(log, subject, entry.index, &entry)) {
+                RecordStand stand = {};
+                bool is_lost = entry.result == RESULT_INCONCLUSIVE && read_stand(log, subject, &entry, &stand) >= 0 && stand.is_lost && !stand.in_part;
+
+                record_stand_done(&stand);
+                if (is_lost) {
+                        *ret = entry;
+                        return 0;
+                }
+        }
+        return MIN(r, 0) ?: -ENOENT;
+}
+
+/* The same, unless what was found since is lost. */
+static int find_counting(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret, bool *ret_in_part) {
+        RecordEntry lost;
+        int r;
+
+        r = find_known(log, subject, plan, ret, ret_in_part);
+        if (r < 0 || has_failed(log, subject, ret))
+                return r;
+        r = find_lost(log, subject, ret->index, &lost);
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        *ret = lost;
         *ret_in_part = false;
         return 0;
 }
@@ -302,7 +339,7 @@ static void read_one(RecordLog *log, const Location *subject, const char *plan, 
                             verified.reason ? verified.reason : strerror(-r));
         else
                 take_verified(&verified, stand, in_part, ret);
-        if (r >= 0 && stand->result != RESULT_FAILED && is_lesser_pass(log, subject, plan, &entry))
+        if (r >= 0 && stand->result != RESULT_FAILED && !stand->is_lost && is_lesser_pass(log, subject, plan, &entry))
                 tell_lesser(&verified, ret);
         settle(log, max_age_usec, verified.entry.finished_usec, ret);
         record_verified_done(&verified);

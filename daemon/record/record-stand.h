@@ -27,6 +27,7 @@ typedef struct RecordLeftOut {
 /* The verdict of a record on its own subject. */
 typedef struct RecordStand {
         bool in_part;  /* it was not asked to look at all that its plan promises, so what stood before it stands */
+        bool is_lost;  /* its run was interrupted, and what it had found is not known: it tells of no step. Roll-ups that name no chip say no */
         bool is_away;  /* of a chip: nothing of it was tested, since nobody answers where its server is to be. Records of before the reason say no */
         Result result; /* of a roll-up: of what lies in none of the chips, PASSED, WARNED or FAILED */
         char *reason;  /* malloc'd: of a roll-up the same, else the record's */

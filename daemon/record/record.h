@@ -133,6 +133,7 @@ typedef struct RecordStep {
 } RecordStep;
 
 #define RECORD_RUN_SERVERS_MAX 4 /* of an UltraServer */
+#define RECORD_RUN_CHIPS_MAX   32 /* of a server */
 /* What is the same for all records of one run. */
 typedef struct RecordRun {
         const char *id;        /* UUID version 7 */
@@ -151,6 +152,7 @@ typedef struct RecordRun {
         uint32_t operator_uid;
         size_t n_servers; /* that were scanned together, its own among them; fewer than two are not told */
         const char *servers[RECORD_RUN_SERVERS_MAX];
+        uint32_t chips; /* of a run-start: which of its server, a bit each; 0: all, or nobody says */
 } RecordRun;
 
 typedef struct RecordSubject {
@@ -325,6 +327,11 @@ void record_outcome_done(RecordOutcome *outcome);
 uint64_t record_log_size(RecordLog *log);
 /* Whether what is on disk is not what was written: then nothing is signed any more. record_log_fd() is readable when that is found out. */
 bool record_log_has_failed(RecordLog *log);
+/*
+ * HMAC-SHA-256 of N bytes, in hex, by a secret that follows from the log key or, where there is none, from the record key: so an assayd knows again what this
+ * log's assayd has left beside it. From any thread. -EOPNOTSUPP: neither gives one (key_secret()); what a token said.
+ */
+int record_log_mac(const RecordLog *log, const void *data, size_t n, char ret[static RECORD_ID_HEX]);
 const char *record_log_key_id(const RecordLog *log);
 /* PEM (malloc'd) of all keys that signed in this log when it was opened, the newest first. */
 int record_log_public_keys(const RecordLog *log, char **ret);

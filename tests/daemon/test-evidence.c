@@ -76,19 +76,47 @@ static int collect(const char *bytes, size_t n, void *userdata) {
         return 0;
 }
 
-static void test_half_a_line_is_cut_off_when_it_is_opened_again(void **state) {
+static void test_what_follows_the_mark_is_cut_off_when_it_is_opened_again(void **state) {
         _cleanup_(evidence_freep) EvidenceFile *file = NULL, *again = NULL;
         char all[64] = "", is[EVIDENCE_DIGEST_HEX], expected[EVIDENCE_DIGEST_HEX];
+        EvidenceMark mark;
 
         assert_int_equal(evidence_create(folder, RUN, &file), 0);
-        assert_int_equal(evidence_append(file, "one\ntwo\nhal", 11), 0);
-        assert_int_equal(evidence_reopen(folder, RUN, collect, all, &again), 0);
+        assert_int_equal(evidence_append(file, "one\ntwo\n", 8), 0);
+        assert_int_equal(evidence_mark(file, &mark), 0);
+        assert_int_equal(evidence_append(file, "hal", 3), 0);
+        assert_int_equal(evidence_check(folder, RUN, &mark), 0);
+        assert_int_equal(evidence_reopen(folder, RUN, mark.bytes, collect, all, &again), 0);
         assert_string_equal(all, "one\ntwo\n");
         assert_int_equal(evidence_size(again), 8);
         assert_int_equal(evidence_append(again, "3\n", 2), 0);
         assert_int_equal(evidence_digest(again, is), 0);
         digest_by_hand("one\\ntwo\\n3\\n", expected);
         assert_string_equal(is, expected);
+}
+
+static void test_what_is_not_what_was_marked_is_told(void **state) {
+        static const char *const altered[] = { "one\ntwi\n", "one\n", "", "one\ntwo", NULL };
+        EvidenceMark mark, nothing;
+
+        for (size_t i = 0; i < sizeof(altered) / sizeof(*altered); i++) {
+                _cleanup_(evidence_freep) EvidenceFile *file = NULL;
+                char path[128];
+
+                assert_int_equal(evidence_create(folder, RUN, &file), 0);
+                assert_int_equal(evidence_mark(file, &nothing), 0);
+                assert_int_equal(evidence_append(file, "one\ntwo\n", 8), 0);
+                assert_int_equal(evidence_mark(file, &mark), 0);
+                (void) snprintf(path, sizeof(path), "%s/%s", folder, evidence_name(file));
+                if (altered[i]) {
+                        assert_int_equal(evidence_clear(file), 0);
+                        assert_int_equal(evidence_append(file, altered[i], strlen(altered[i])), 0);
+                } else
+                        assert_int_equal(unlink(path), 0);
+                assert_int_equal(evidence_check(folder, RUN, &mark), -EBADMSG);
+                assert_int_equal(evidence_check(folder, RUN, &nothing), 0);
+                (void) unlink(path);
+        }
 }
 
 static void test_what_does_not_fit_leaves_what_was_there(void **state) {
@@ -194,7 +222,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_the_digest_is_that_of_what_was_appended),
                 TEST(test_old_evidence_is_never_overwritten),
-                TEST(test_half_a_line_is_cut_off_when_it_is_opened_again),
+                TEST(test_what_follows_the_mark_is_cut_off_when_it_is_opened_again),
+                TEST(test_what_is_not_what_was_marked_is_told),
                 TEST(test_what_does_not_fit_leaves_what_was_there),
                 TEST(test_packed_evidence_reads_as_it_was),
                 TEST(test_a_pipe_is_not_waited_for),

@@ -15,12 +15,14 @@
 #include <sys/resource.h>
 
 #include "daemon/job-file.h"
+#include "daemon/standing.h"
 #include "daemon/unrecorded.h"
 #include "tests/daemon/trial.h"
 #include "tests/record/place.h"
 
 #define DYING   "[{device: sim:die, servers: [us0-0, us0-1]}]" /* its worker, so that nothing passes however long that takes */
 #define LIMITS  "{workers: 1, reconnects: 0}"
+#define PASSING "[{device: sim:pass, servers: [us0-0, us0-1]}]"
 #define TARGETS "[{device: sim:slow, servers: [us0-0, us0-1]}]"
 
 static bool is_half_done(void *userdata) {
@@ -226,7 +228,7 @@ static void test_all_runs_are_closed(void **state) {
         for (unsigned i = 0; i < MANY;) {
                 char run[37];
                 RecordRun begun = { .id = run, .stage = STAGE_PREFLIGHT, .started_usec = 1795252442000000, .seed = 7, .plan = "quick",
-                                    .plan_sha256 = digest, .limits_sha256 = digest, .worker_sha256 = digest };
+                                    .plan_sha256 = digest, .limits_sha256 = digest, .worker_sha256 = digest, .chips = 1u << (i % TARGET_CHIPS) };
                 RecordSubject server = { .where = { .server = "us0-0" }, .serial = "SRV00017", .product = "Trn2" };
                 int r;
 
@@ -243,7 +245,7 @@ static void test_all_runs_are_closed(void **state) {
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
         assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
-        assert_int_equal(record_log_size(trial.manager->log), 2 * MANY);
+        assert_int_equal(record_log_size(trial.manager->log), 3 * MANY); /* the run-start, its chip and the roll-up */
         assert_true(trial_run(&trial, is_through, trial.manager, 60));
         trial_done(&trial);
 
@@ -252,6 +254,14 @@ static void test_all_runs_are_closed(void **state) {
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
         assert_null(trial.manager->closing);
         trial_done(&trial);
+}
+
+static bool is_hidden(const Trial *trial, const char *part) {
+        char reason[UNRECORDED_REASON_MAX];
+        Location where;
+
+        assert_int_equal(location_parse(part, &where, NULL, NULL), 0);
+        return unrecorded_hides(trial->manager, &where, reason);
 }
 
 /* What cannot be believed is not said again under a new signature. */
@@ -277,6 +287,7 @@ static void test_a_run_whose_beginning_cannot_be_read_stays_unfinished(void **st
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
         size = record_log_size(trial.manager->log);
+        assert_true(is_hidden(&trial, "us0-0/chip3"));
         assert_false(trial_run(&trial, none_unfinished, trial.manager->log, 0));
         assert_int_equal(record_log_size(trial.manager->log), size);
         trial_done(&trial);
@@ -342,20 +353,20 @@ static void test_a_server_that_is_no_longer_configured_is_closed_too(void **stat
 
 /* A worker of several servers, one of which has its records already: that one is free afterwards too. */
 static void test_a_server_that_has_its_records_is_free_when_the_others_have_theirs(void **state) {
-        char run[RUN_ID_BYTES], command[512];
+        JobServer recorded;
         Trial trial;
         Scan *scan;
 
         assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
-        memcpy(run, scan->jobs[0]->servers[0].run, sizeof(run));
         assert_true(trial_wait(&trial, scan, 60));
+        recorded = scan->jobs[0]->servers[0];
         scan = trial_scan(&trial, 1000, "us0-1");
         assert_true(trial_run(&trial, is_half_done, scan, 60));
-        (void) snprintf(command, sizeof(command),
-                        "sed -i 's/}]/},{\"name\":\"us0-0\",\"run\":\"%s\",\"chips\":65535}]/' %s/evidence/*%s", run,
-                        trial.folder, JOB_FILE_SUFFIX);
-        assert_int_equal(system(command), 0);
+        scan->jobs[0]->servers[scan->jobs[0]->n_servers++] = recorded;
+        assert_int_equal(job_file_write(scan->jobs[0]), 0);
+        job_file_seal(scan->jobs[0]);
+        scan->jobs[0]->n_servers--;
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
         scan = manager_find_scan(trial.manager, 2); /* its number of before */
@@ -415,14 +426,6 @@ static void limit_files(rlim_t bytes) {
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static bool is_hidden(const Trial *trial, const char *part) {
-        char reason[UNRECORDED_REASON_MAX];
-        Location where;
-
-        assert_int_equal(location_parse(part, &where, NULL, NULL), 0);
-        return unrecorded_hides(trial->manager, &where, reason);
-}
-
 /* The log takes nothing: a scan that did not pass hides what was known, here and in the next daemon, and is recorded once there is room. */
 static void test_what_cannot_be_recorded_hides_what_was_known(void **state) {
         Trial trial;
@@ -468,6 +471,112 @@ static void test_what_cannot_be_recorded_hides_what_was_known(void **state) {
         trial_done(&trial);
 }
 
+static RecordPart stand_of(const Trial *trial, const char *part, const char *plan) {
+        Location where;
+        RecordPart stand;
+
+        assert_int_equal(location_parse(part, &where, NULL, NULL), 0);
+        (void) standing_read(trial->manager, &where, plan, 0, &stand);
+        return stand;
+}
+
+/* A chip passed; then a scan of it ends, and the log does not take what it found. */
+static void leave_waiting(Trial *trial) {
+        Scan *scan;
+
+        assert_int_equal(trial_new(PASSING, LIMITS, trial), 0);
+        assert_true(trial_wait(trial, trial_scan(trial, 1000, "us0-0"), 60));
+        assert_int_equal(trial_restart(trial, DYING, LIMITS), 0);
+        assert_int_equal(stand_of(trial, "us0-0/chip3", NULL).result, RESULT_PASSED);
+        scan = trial_scan(trial, 1000, "us0-0/chip3");
+        while (scan->state == SCAN_STARTING)
+                assert_true(sd_event_run(trial->event, UINT64_MAX) >= 0);
+        limit_files(32768);
+        assert_true(trial_run(trial, is_refused, scan, 60));
+        assert_true(is_hidden(trial, "us0-0/chip3"));
+        trial->manager = manager_free(trial->manager);
+        limit_files(RLIM_INFINITY);
+}
+
+/* A scan of a whole server that nobody can go on with: each chip of it is unknown, and what lies between them, under every plan that does not look again. */
+static void test_a_lost_scan_of_a_server_leaves_nothing_of_it_known(void **state) {
+        RecordPart parts[STANDING_PARTS];
+        Location server = { .server = "us0-0" };
+        char command[256];
+        Trial trial;
+
+        assert_int_equal(trial_new(PASSING, LIMITS, &trial), 0);
+        (void) snprintf(command, sizeof(command), "cd %s && sed s/quick/other/ quick.yaml >other.yaml", trial.folder);
+        assert_int_equal(system(command), 0);
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-0"), 60));
+        assert_true(trial_wait(&trial, trial_scan_by(&trial, 1000, "us0-0", "other"), 60));
+        assert_int_equal(trial_restart(&trial, TARGETS, LIMITS), 0);
+        assert_true(trial_run(&trial, is_half_done, trial_scan(&trial, 1000, "us0-0"), 60));
+        forget_job(&trial);
+        assert_int_equal(trial_restart(&trial, PASSING, LIMITS), 0);
+        assert_true(trial_run(&trial, is_through, trial.manager, 60));
+        for (size_t plan = 0; plan < 3; plan++) {
+                static const char *const plans[] = { NULL, "quick", "other" };
+
+                (void) standing_parts(trial.manager, &server, plans[plan], 0, parts);
+                for (size_t i = 0; i < STANDING_PARTS; i++)
+                        assert_int_equal(parts[i].result, RESULT_INCONCLUSIVE);
+        }
+        assert_true(trial_wait(&trial, trial_scan_by(&trial, 1000, "us0-0", "other"), 60));
+        assert_int_equal(stand_of(&trial, "us0-0", "other").result, RESULT_PASSED);
+        assert_int_equal(stand_of(&trial, "us0-0", NULL).result, RESULT_PASSED);
+        assert_int_equal(stand_of(&trial, "us0-0", "quick").result, RESULT_INCONCLUSIVE);
+        trial_done(&trial);
+}
+
+/* Whatever became of the files beside the log, which knows by itself that a run was begun: no pass of before counts, before its end is recorded or afterwards. */
+static void test_what_waited_and_was_changed_passes_nothing(void **state) {
+        static const struct {
+                const char *change; /* a command in the evidence folder */
+                bool is_believed;
+        } rows[] = {
+                { "true", true },
+                { "rm *.due.json", false },
+                { "rm *", false },
+                { "for f in *.due.json; do printf '\\001' | dd of=$f bs=1 seek=5 conv=notrunc status=none; done", false },
+                { "for f in *.due.json; do truncate -s -1 $f; done", false },
+                { "truncate -s 0 *.due.json", false },
+                { "sed -i 's/\"chips\":8}/\"chips\":4}/' *.due.json", false },
+                { "sed -i 's/^{\"seal\":\"[^\"]*\",/{/' *.due.json", false },                      /* as an assayd of before wrote it */
+                { "for f in *.due.json; do mv $f ${f%.due.json}.job.json; done", true },         /* the seal says so, too */
+                { "rm *.ocp.jsonl", false },
+                { "truncate -s -2 *.ocp.jsonl", false },
+                { "sed -i 2s/[0-9]/9/ *.ocp.jsonl", false },
+                { "for f in *.ocp.jsonl; do echo half >>$f; done", true }, /* appended, and no seal told of it any more */
+                { "for f in *.due.json; do mv $f 1${f#?}; done", false },
+        };
+
+        (void) signal(SIGXFSZ, SIG_IGN);
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                char command[512];
+                RecordPart stand;
+                Trial trial;
+
+                leave_waiting(&trial);
+                (void) snprintf(command, sizeof(command), "cd %s/evidence && %s", trial.folder, rows[i].change);
+                assert_int_equal(system(command), 0);
+                assert_int_equal(trial_restart(&trial, DYING, LIMITS), 0);
+                assert_int_equal(!all_finished(trial.manager), rows[i].is_believed);
+                assert_true(is_hidden(&trial, "us0-0/chip3"));
+                assert_int_equal(stand_of(&trial, "us0-0/chip3", NULL).result, RESULT_INCONCLUSIVE);
+                assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
+                assert_true(trial_run(&trial, is_through, trial.manager, 60));
+                assert_true(trial_run(&trial, all_finished, trial.manager, 60));
+                stand = stand_of(&trial, "us0-0/chip3", NULL);
+                assert_int_equal(stand.result, RESULT_INCONCLUSIVE);
+                assert_int_equal(stand_of(&trial, "us0-0/chip4", NULL).result, RESULT_PASSED);
+                if (!rows[i].is_believed)
+                        assert_string_equal(stand.reason, "us0-0/chip3: a scan was interrupted, and what it had found is lost");
+                assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX) + count_files(&trial, JOB_FILE_UNRECORDED), 0);
+                trial_done(&trial);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_scan_goes_on_after_the_step_that_was_open),
@@ -480,6 +589,8 @@ int main(void) {
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
                 cmocka_unit_test(test_what_cannot_be_recorded_hides_what_was_known),
+                cmocka_unit_test(test_a_lost_scan_of_a_server_leaves_nothing_of_it_known),
+                cmocka_unit_test(test_what_waited_and_was_changed_passes_nothing),
                 cmocka_unit_test(test_a_scan_of_several_workers_is_one_scan_afterwards),
                 cmocka_unit_test(test_a_server_that_has_its_records_is_free_when_the_others_have_theirs),
         };

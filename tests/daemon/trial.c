@@ -124,6 +124,10 @@ void trial_done(Trial *trial) {
 }
 
 Scan *trial_scan(Trial *trial, uid_t uid, const char *target) {
+        return trial_scan_by(trial, uid, target, "quick");
+}
+
+Scan *trial_scan_by(Trial *trial, uid_t uid, const char *target, const char *plan_name) {
         char *names[] = { (char *) target, NULL }, *error = NULL;
         ScanOptions options = { .has_seed = true, .seed = 7, .challenge = "bm9uY2U=", .note = "WO-4711" };
         Selected *selected = NULL;
@@ -132,7 +136,7 @@ Scan *trial_scan(Trial *trial, uid_t uid, const char *target) {
         Scan *scan;
         size_t n, at;
 
-        if (plan_find(trial->folder, "quick", &loaded, &error) < 0 ||
+        if (plan_find(trial->folder, plan_name, &loaded, &error) < 0 ||
             targets_select(&trial->manager->targets, names, &selected, &n, &wrong, &at) < 0 || wrong != SELECT_OK ||
             scan_new(trial->manager, uid, loaded, selected, n, &options, NULL, &scan) < 0)
                 return NULL;

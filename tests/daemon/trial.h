@@ -23,8 +23,9 @@ int trial_new(const char *targets, const char *limits, Trial *ret);
 int trial_restart(Trial *trial, const char *targets, const char *limits);
 void trial_done(Trial *trial);
 
-/* Starts a scan without a bus. */
+/* Starts a scan without a bus, of the plan "quick" or another one in the folder. */
 Scan *trial_scan(Trial *trial, uid_t uid, const char *target);
+Scan *trial_scan_by(Trial *trial, uid_t uid, const char *target, const char *plan_name);
 /* Runs the event loop until SCAN is finished; false after SEC. */
 bool trial_wait(Trial *trial, const Scan *scan, unsigned sec);
 /* Runs the event loop until DONE says so. */

@@ -315,6 +315,38 @@ static void test_two_keys_are_two(void **state) {
         (void) record_key_free(b);
 }
 
+static RecordKey *rfc_key(void) {
+        RecordKey *key;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s/secret.key", place.folder);
+        assert_int_equal(whole_file_replace(AT_FDCWD, path, 0600, rfc_private, strlen(rfc_private)), 0);
+        assert_int_equal(record_key_load(path, &key), 0);
+        return key;
+}
+
+/* SHA-256 of what `openssl pkeyutl -sign -rawin` says of the line "assay secret v1, never told: waiting"; RFC 4231, section 4.2: its key, which is shorter,
+ * is filled up with zeros. */
+static void test_a_key_gives_a_secret_for_each_purpose(void **state) {
+        static const uint8_t hmac_key[DIGEST_BYTES] = { 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11 };
+        RecordKey *key = rfc_key(), *other = place_key(&place, "ecdsa.key", RECORD_ECDSA_P256), *public;
+        uint8_t secret[DIGEST_BYTES], again[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+
+        assert_int_equal(key_secret(key, "waiting", secret), 0);
+        assert_string_equal(digest_to_hex(secret, hex), "89078e1e3b2972ef34d7cd2644b273395555ed21fef60bb4c40c62eb1836f032");
+        assert_int_equal(key_secret(key, "another", again), 0);
+        assert_memory_not_equal(secret, again, sizeof(secret));
+        assert_int_equal(key_secret(other, "waiting", again), -EOPNOTSUPP);
+        assert_int_equal(record_key_from_public_pem(rfc_public, &public), 0);
+        assert_int_equal(key_secret(public, "waiting", again), -EOPNOTSUPP);
+        assert_int_equal(digest_hmac(hmac_key, "Hi There", 8, secret), 0);
+        assert_string_equal(digest_to_hex(secret, hex), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+        (void) record_key_free(public);
+        (void) record_key_free(other);
+        (void) record_key_free(key);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_vector_of_the_standard_signs_as_it_says),
@@ -328,6 +360,7 @@ int main(void) {
                 cmocka_unit_test(test_a_new_key_is_private_and_never_replaces_another),
                 cmocka_unit_test(test_a_service_makes_public_halves_that_others_may_read),
                 cmocka_unit_test(test_two_keys_are_two),
+                cmocka_unit_test(test_a_key_gives_a_secret_for_each_purpose),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -108,7 +108,7 @@ static void load_file(RecordAlgorithm algorithm, RecordKey **ret) {
 static void test_a_token_signs_as_the_file_its_key_came_from(void **state) {
         need_softhsm();
         for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++) {
-                uint8_t signature[KEY_SIGNATURE_MAX];
+                uint8_t signature[KEY_SIGNATURE_MAX], secret[DIGEST_BYTES], same[DIGEST_BYTES];
                 RecordKey *file, *key, *public;
                 size_t n;
 
@@ -121,6 +121,9 @@ static void test_a_token_signs_as_the_file_its_key_came_from(void **state) {
                         assert_int_equal(key_sign(key, &k, sizeof(k), signature, &n), 0);
                         assert_int_equal(public_key_verify(key_public(file), &k, sizeof(k), signature, n), 1);
                 }
+                assert_int_equal(key_secret(key, "waiting", secret), i == RECORD_ED25519 ? 0 : -EOPNOTSUPP);
+                assert_int_equal(key_secret(file, "waiting", same), i == RECORD_ED25519 ? 0 : -EOPNOTSUPP);
+                assert_memory_equal(secret, same, i == RECORD_ED25519 ? sizeof(secret) : 0);
                 (void) record_key_free(key);
 
                 /* Who only looks needs no PIN, and signs nothing. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -21,6 +22,11 @@ int digest_sha256(const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]) 
         if (!sha256 || EVP_Digest(data, n, ret, NULL, sha256, NULL) != 1)
                 return -EIO;
         return 0;
+}
+
+int digest_hmac(const uint8_t key[static DIGEST_BYTES], const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]) {
+        (void) pthread_once(&sha256_once, sha256_fetch);
+        return sha256 && HMAC(sha256, key, DIGEST_BYTES, data, n, ret, NULL) ? 0 : -EIO;
 }
 
 int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]) {

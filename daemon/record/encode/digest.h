@@ -11,5 +11,7 @@
 
 /* Returns 0, or -EIO where the library refuses. */
 int digest_sha256(const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]);
+/* HMAC-SHA-256, RFC 2104, by a key as long as a digest. -EIO likewise. */
+int digest_hmac(const uint8_t key[static DIGEST_BYTES], const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]);
 char *digest_to_hex(const uint8_t digest[static DIGEST_BYTES], char hex[static DIGEST_HEX]);
 int digest_from_hex(const char *hex, uint8_t ret[static DIGEST_BYTES]); /* -EINVAL */

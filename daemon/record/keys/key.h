@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/record/encode/digest.h"
 #include "daemon/record/record.h"
 
 #define KEY_ED25519_BYTES  32 /* of a raw public key: the tail of its SPKI */
@@ -37,6 +38,12 @@ typedef struct PublicKey {
  * refuses.
  */
 int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n);
+/*
+ * A secret that only who has KEY can work out, whatever else is on the disk, for PURPOSE: what is found under it never leaves the process. It is the
+ * digest of a signature, so that a key on a token gives one, too, if it signs the same twice, as Ed25519 does (RFC 8032, section 5.1.6). -EOPNOTSUPP: it does not,
+ * or has no private half; and what key_sign() returns.
+ */
+int key_secret(const RecordKey *key, const char *purpose, uint8_t ret[static DIGEST_BYTES]);
 const PublicKey *key_public(const RecordKey *key);
 
 static inline void bio_freep(BIO **bio) {

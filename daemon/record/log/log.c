@@ -200,6 +200,8 @@ int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, 
                 r = lock_log(log);
         if (r == 0)
                 r = open_stores(log, &wrong);
+        /* That of the log lasts as long as the log. */
+        log->secret_error = key_secret(log->publisher.key ?: log->key, "waiting", log->secret);
         if (r == 0)
                 r = log_start_thread(log, &log->writer, writer_main, "records");
         log->is_running = r == 0;
@@ -417,6 +419,20 @@ bool record_log_has_failed(RecordLog *log) {
 const char *record_log_wrong(RecordLog *log) {
         assert(log);
         return !atomic_load(&log->has_failed) ? NULL : log->wrong ?: "it is damaged";
+}
+
+int record_log_mac(const RecordLog *log, const void *data, size_t n, char ret[static RECORD_ID_HEX]) {
+        uint8_t mac[DIGEST_BYTES];
+        int r;
+
+        assert(log && data && ret);
+
+        r = log->secret_error;
+        if (r == 0)
+                r = digest_hmac(log->secret, data, n, mac);
+        if (r == 0)
+                (void) digest_to_hex(mac, ret);
+        return r;
 }
 
 const char *record_log_key_id(const RecordLog *log) {

@@ -32,6 +32,8 @@ struct RecordLog {
         Station station;
         size_t queue_max;
         int lock_fd, event_fd;
+        uint8_t secret[DIGEST_BYTES]; /* of record_log_mac() */
+        int secret_error;             /* why there is none, -errno */
         Store *reader; /* asked by any thread */
         Holes holes;   /* that somebody answers for */
         pthread_t writer;

@@ -46,6 +46,24 @@ static bool is_away(const RecordHealth *chip) {
         return chip->n_steps > 0;
 }
 
+/* What a plan tests it tests in steps. */
+static bool is_lost(const Health *health) {
+        if (!health->is_rollup)
+                return health->chip.n_steps == 0;
+        return health->scan.result == RESULT_INCONCLUSIVE && health->n_named > 0 && health->tells_reaches && health->n_reaches == 0;
+}
+
+static int take_lost(const RecordVerified *verified, RecordStand *stand) {
+        char name[LOCATION_STRING_MAX], line[LOCATION_STRING_MAX + 64];
+
+        (void) snprintf(line, sizeof(line), "%s: a scan was interrupted, and what it had found is lost", location_format(&verified->entry.subject, name));
+        stand->is_lost = true;
+        stand->result = RESULT_INCONCLUSIVE;
+        free(stand->reason);
+        stand->reason = strdup(line);
+        return stand->reason ? 0 : -ENOMEM;
+}
+
 static int take_chip(const RecordVerified *verified, RecordStand *stand) {
         stand->result = verified->entry.result;
         stand->reason = strdup(verified->reason ?: "");
@@ -60,10 +78,13 @@ static int take_older(const RecordVerified *verified, RecordStand *stand) {
 }
 
 static int take(const Health *health, const RecordVerified *verified, RecordStand *stand) {
+        int r;
+
         stand->is_away = !health->is_rollup && is_away(&health->chip);
         if (verified->is_older)
                 return take_older(verified, stand);
-        return health->is_rollup ? take_rollup(health, stand) : take_chip(verified, stand);
+        r = health->is_rollup ? take_rollup(health, stand) : take_chip(verified, stand);
+        return r == 0 && is_lost(health) ? take_lost(verified, stand) : r;
 }
 
 int record_stand_of(const RecordVerified *verified, RecordStand *ret) {

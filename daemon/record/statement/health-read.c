@@ -40,6 +40,8 @@ void run_read(const json_t *predicate, RecordRun *ret) {
         (void) timestamp_parse(text_of(run, "finishedOn"), &ret->finished_usec);
         for (size_t i = 0; i < ret->n_servers; i++)
                 ret->servers[i] = json_string_value(json_array_get(servers, i)) ?: "";
+        for (size_t i = 0; i < json_array_size(json_object_get(run, "chips")); i++)
+                ret->chips |= UINT32_C(1) << (json_integer_value(json_array_get(json_object_get(run, "chips"), i)) & (RECORD_RUN_CHIPS_MAX - 1));
 }
 
 /* Readers match hardware by digests, and people by what the URI spells. */

@@ -119,10 +119,8 @@ static bool number_fits(const Rule *rule, double number) {
 static bool rule_fits(const Rule *rule, const json_t *value, SchemaWrong *wrong);
 
 static bool stands_before(const json_t *list, size_t index) {
-        const char *text = json_string_value(json_array_get(list, index));
-
         for (size_t i = 0; i < index; i++)
-                if (strcmp(json_string_value(json_array_get(list, i)), text) == 0)
+                if (json_equal(json_array_get(list, i), json_array_get(list, index)))
                         return true;
         return false;
 }

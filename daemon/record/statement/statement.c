@@ -74,6 +74,17 @@ static void print_order(Printer *printer, const RecordRun *run) {
                 print_operator(printer, run->operator_uid, run->operator);
 }
 
+/* The chips that are to be tested, so that none of them is known by what was before if no record comes. All of a server are not named. */
+static void print_begun(Printer *printer, const RecordRun *run) {
+        if (run->chips == 0)
+                return;
+        printer_member_open(printer, "chips", '[');
+        for (unsigned c = 0; c < RECORD_RUN_CHIPS_MAX; c++)
+                if ((run->chips >> c) & 1)
+                        printer_unsigned(printer, c);
+        printer_close(printer, ']');
+}
+
 /* How much of a run a record tells: what is the same for all of its records stands in those of its server alone. */
 typedef enum RunPart {
         RUN_BEGUN,   /* in the run-start */
@@ -97,6 +108,8 @@ static void print_run(Printer *printer, const Station *station, const RecordRun 
                 print_order(printer, run);
                 printer_member_unsigned(printer, "seed", run->seed);
         }
+        if (part == RUN_BEGUN)
+                print_begun(printer, run);
         if (run->worker_sha256 && part != RUN_OF_CHIP) {
                 printer_key(printer, "worker");
                 print_digested(printer, "assay-run", run->worker_sha256);
