@@ -118,7 +118,8 @@ grep -Eq '^ +3 us0-0 and 2 more +production +(running|signing|finished)' "$out" 
 assayctl cancel 3 2>/dev/null || true
 
 # Who waits is told how to see the rest where assayd is ended, as by an update.
-(sleep 1; kill -TERM "$stage_daemon_pid") &
+is_begun() { assayctl scans | grep -Eq '^ +4 .*(queued|running)'; }
+(stage_await "the scan" is_begun && kill -TERM "$stage_daemon_pid") &
 expect 69 "a scan whose daemon is ended" assayctl scan us0-0 us0-1 us0-2 --plan production
 grep -Eq 'lost scan [0-9]+, which goes on when assayd does \(assayctl show [0-9]+\)' "$err" || bad "it does not say how to see the rest"
 done_expecting
