@@ -9,6 +9,11 @@
 #include <openssl/evp.h>
 #include <sqlite3.h>
 
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "daemon/record/store/store.h"
 #include "tests/record/payload.h"
 
 /* What becomes of a log that someone else wrote in. */
@@ -259,6 +264,58 @@ static void test_a_leaf_is_the_hash_of_its_hashedrekord(void **state) {
         json_decref(envelope);
 }
 
+typedef struct Asker {
+        Store *store;
+        void (*ask)(Store *store);
+        atomic_bool is_answered;
+} Asker;
+
+static void ask_size(Store *store) {
+        uint64_t size;
+
+        assert_int_equal(store_size(store, &size), 0);
+}
+
+static void ask_text(Store *store) {
+        _cleanup_free_ char *origin = NULL;
+
+        assert_int_equal(store_text(store, "SELECT origin FROM log", &origin), 0);
+}
+
+static void ask_nothing(Store *store) {
+        assert_int_equal(store_execute(store, "SELECT 1"), 0);
+}
+
+static void *ask(void *userdata) {
+        Asker *asker = userdata;
+
+        asker->ask(asker->store);
+        atomic_store(&asker->is_answered, true);
+        return NULL;
+}
+
+/* The connection itself has no mutex. */
+static void test_threads_ask_one_at_a_time(void **state) {
+        void (*const asks[])(Store *store) = { ask_size, ask_text, ask_nothing };
+        _cleanup_free_ char *wrong = NULL;
+        Store *store;
+
+        assert_int_equal(store_open(payloads.place.log, PLACE_ORIGIN, &store, &wrong), 0);
+        for (size_t i = 0; i < ELEMENTS(asks); i++) {
+                sqlite3_stmt *statement = store_ask(store, STORE_LAST, SQL());
+                Asker asker = { .store = store, .ask = asks[i] };
+                pthread_t thread;
+
+                assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
+                (void) poll(NULL, 0, 50);
+                assert_false(atomic_load(&asker.is_answered));
+                assert_int_equal(store_answered(store, statement, 0), 0);
+                assert_int_equal(pthread_join(thread, NULL), 0);
+                assert_true(atomic_load(&asker.is_answered));
+        }
+        (void) store_close(store);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_log_with_a_gap_is_refused, payloads_setup, payloads_teardown),
@@ -284,6 +341,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_table_that_leads_to_another_record_is_not_believed, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_records_that_were_taken_away_are_no_shorter_answer, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_every_subject_has_its_identity_document, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_threads_ask_one_at_a_time, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_leaf_is_the_hash_of_its_hashedrekord, payloads_setup, payloads_teardown),
         };
 

@@ -75,40 +75,51 @@ int store_error(Store *store, int sqlite_error) {
 }
 
 int store_execute(Store *store, const char *sql) {
-        return store_error(store, sqlite3_exec(store->db, sql, NULL, NULL, NULL));
+        int r;
+
+        (void) pthread_mutex_lock(&store->mutex);
+        r = store_error(store, sqlite3_exec(store->db, sql, NULL, NULL, NULL));
+        (void) pthread_mutex_unlock(&store->mutex);
+        return r;
+}
+
+/* The first row of SQL, which nobody has prepared. As store_ask() and store_step(). */
+static int ask_once(Store *store, const char *sql, sqlite3_stmt **ret) {
+        int r;
+
+        (void) pthread_mutex_lock(&store->mutex);
+        r = sqlite3_prepare_v2(store->db, sql, -1, ret, NULL);
+        return r == SQLITE_OK ? store_step(store, *ret) : store_error(store, r);
+}
+
+static int answered_once(Store *store, sqlite3_stmt *statement, int r) {
+        (void) sqlite3_finalize(statement);
+        (void) pthread_mutex_unlock(&store->mutex);
+        return r;
 }
 
 int store_number(Store *store, const char *sql, int64_t *ret) {
         sqlite3_stmt *statement = NULL;
         int r;
 
-        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW)
+        r = ask_once(store, sql, &statement);
+        if (r == 0)
                 *ret = sqlite3_column_int64(statement, 0);
-        (void) sqlite3_finalize(statement);
-        if (r == SQLITE_DONE)
-                return -ENOENT;
-        return r == SQLITE_ROW ? 0 : store_error(store, r);
+        return answered_once(store, statement, r);
 }
 
 int store_text(Store *store, const char *sql, char **ret) {
         sqlite3_stmt *statement = NULL;
         int r;
 
-        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW) {
+        r = ask_once(store, sql, &statement);
+        if (r == 0) {
                 const char *text = (const char *) sqlite3_column_text(statement, 0);
 
                 *ret = strdup(text ?: "missing");
                 r = *ret ? 0 : -ENOMEM;
-        } else
-                r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r);
-        (void) sqlite3_finalize(statement);
-        return r;
+        }
+        return answered_once(store, statement, r == -ENOENT ? -EBADMSG : r);
 }
 
 int store_prepare(Store *store) {
