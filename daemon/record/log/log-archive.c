@@ -104,11 +104,10 @@ int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t befor
         r = store_droppable(log->store, first, before_usec, &archive.dropped);
         if (r < 0 || region_set_count(&archive.dropped) == 0)
                 return r;
-        r = check_droppable(log, &archive);
-        if (r < 0)
-                return r;
         folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        r = folder < 0 ? -errno : write_archive(log, folder, &archive, digest);
+        r = folder < 0 ? -errno : check_droppable(log, &archive);
+        if (r == 0)
+                r = write_archive(log, folder, &archive, digest);
         if (r == 0)
                 r = draft_archive(&log->station, &archive, digest, &group);
         if (r < 0)

@@ -124,6 +124,31 @@ int record_log_regions_verified(RecordLog *log, const Location *subject, const c
         return record_log_verified(log, subject, &entry, ret);
 }
 
+/*
+ * Places keep their names when trays are exchanged. Sixteen are asked for while others wait for the event loop, and no verdict hangs on the answer: the part's
+ * digest in what the database has will do, for no other text in a record is that.
+ */
+int record_log_is_of(RecordLog *log, uint64_t index, const RecordSubject *chip, const RecordSubject *host) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        uint8_t id[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+        Identity identity;
+        const char *payload;
+        size_t n;
+        int r;
+
+        assert(log && chip && host);
+
+        r = identity_of(&log->station.issuer, chip, host, &identity);
+        if (r == 0)
+                r = store_parsed(log->reader, index, &envelope, id);
+        if (r < 0)
+                return r == -ENOENT ? -EBADMSG : r;
+        payload = envelope_payload(&envelope, &n);
+        (void) digest_to_hex(identity.digest, hex);
+        return memmem(payload, n, hex, strlen(hex)) != NULL;
+}
+
 int record_log_identity(RecordLog *log, const char *sha256, char **ret) {
         uint8_t digest[DIGEST_BYTES];
 
