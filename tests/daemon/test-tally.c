@@ -485,6 +485,35 @@ static void test_a_worker_cannot_talk_its_evidence_away(void **state) {
         }
 }
 
+/* It costs that chip the verdict of the step, and no other one its record. */
+static void test_a_chip_that_passed_with_failed_regions_has_not_passed(void **state) {
+        Event event = { .type = EVENT_REGIONS, .unit = "us0-0/chip1", .step = "neuronlink" };
+        Regions regions = {};
+
+        assert_int_equal(partition_parse("sid 3 row 16384/32", &regions.partition), 0);
+        for (unsigned n_failed = 0; n_failed < 2; n_failed++) {
+                prepare("us0-0");
+                for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                        char chip[32];
+
+                        (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
+                        round_well(chip);
+                        assert_int_equal(start(chip, "neuronlink"), 0);
+                        say_values(chip, "neuronlink", chip);
+                        region_set_add(&regions.tested, 5);
+                        if (n_failed > 0)
+                                region_set_add(&regions.failed, 5);
+                        event.regions = &regions;
+                        if (c == 1)
+                                assert_int_equal(tell(&event), 0);
+                        assert_int_equal(end(chip, "neuronlink", VERDICT_PASSED, REASON_NONE), 0);
+                }
+                expect(0, RESULT_PASSED, VERDICT_PASSED, REASON_NONE);
+                expect(1, RESULT_PASSED, n_failed > 0 ? VERDICT_ERROR : VERDICT_PASSED, n_failed > 0 ? REASON_PROTOCOL : REASON_NONE);
+                release();
+        }
+}
+
 static void test_what_nobody_asked_for_breaks_the_protocol(void **state) {
         prepare("us0-0/chip3");
         assert_int_equal(start("us0-0/chip4", "rounding"), -EPROTO);
@@ -602,6 +631,7 @@ int main(void) {
                 cmocka_unit_test(test_a_scan_of_one_chip_cannot_clear_the_server),
                 cmocka_unit_test(test_a_promise_that_was_not_kept_is_inconclusive),
                 cmocka_unit_test(test_a_worker_cannot_talk_its_evidence_away),
+                cmocka_unit_test(test_a_chip_that_passed_with_failed_regions_has_not_passed),
                 cmocka_unit_test(test_what_nobody_asked_for_breaks_the_protocol),
                 cmocka_unit_test(test_a_value_keeps_what_it_sums_up),
                 cmocka_unit_test(test_a_step_has_the_counts_and_samples_of_its_check),

@@ -223,6 +223,13 @@ def promised_at(part):
     return lambda predicate: (predicate["steps"]["sparsity"].setdefault("measured", {}).update({"/more": [5, {"at": [part]}]}), predicate.update(coverage={"more": [5, 5]}))
 
 
+def by_slot(server, slot):
+    """A part without a serial: the document of the slot, under a URI that spells it."""
+    lines = [f"slot: {slot}", "origin: fleet.example/stations/st-017"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]
+    digest = sha256("\n".join(["assay-identity/v1", "kind: slot", "manufacturer: Amazon", "product: Trn2", *lines, ""]).encode()).hex()
+    return put(uri=f"urn:dev:ops:32473-Trn2-{server}_{slot.replace('/', '_')}", digest={"sha256": digest})
+
+
 CONTRADICTIONS = [
     ("nothing changed", INDEX, "", put(), FAILED),
     ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
@@ -256,6 +263,17 @@ CONTRADICTIONS = [
     ("a URI of ours that names no part", 5, "...subject.0", put(uri="urn:dev:ops:32473-SERIAL"), REFUSED),
     ("a URI of ours in other letters", 5, "...subject.0", put(uri="URN:DEV:OPS:32473-SERIAL"), REFUSED),
     ("a chip that is a server by its identity", 5, "...subject.0", lambda subject: subject["digest"].update(sha256=identity_of("server", subject["uri"])), REFUSED),
+    ("a chip by its own slot", 5, "...subject.0", by_slot("SRV00017", "chip4"), HOLDS),
+    ("a chip by its own slot, where nobody knows its server", 5, "...subject.0", by_slot("unknown", "us0-2/chip4"), HOLDS),
+    ("a chip by the slot of another one", 5, "...subject.0", by_slot("SRV00017", "chip9"), REFUSED),
+    ("a chip by the slot of another server", 5, "...subject.0", by_slot("unknown", "us0-1/chip4"), REFUSED),
+    ("a chip by its place, where its server is known", 5, "...subject.0", by_slot("SRV00017", "us0-2/chip4"), REFUSED),
+    ("a component by the slot of another one", 17, "components.4", by_slot("SRV00017", "chip9"), REFUSED),
+    ("a component by its own slot", 17, "components.4", by_slot("SRV00017", "chip4"), FAILED),
+    ("a run by the slot of another server", 0, "...subject.0", by_slot("unknown", "us0-1"), REFUSED),
+    ("a host that names no part", 5, "host", lambda host: (host.update(uri="urn:dev:ops:SRV00017"), host.pop("digest")), REFUSED),
+    ("a host by the place of another server", 5, "host", lambda host: (host.update(uri="urn:dev:ops:32473-Trn2-unknown_us0-1"), host.pop("digest")), REFUSED),
+    ("a server that is an accelerator by its identity", 17, "...subject.0", lambda subject: subject["digest"].update(sha256=identity_of("accelerator", subject["uri"])), REFUSED),
     ("a name of another kind", 5, "...subject.0", put(uri="https://fleet.example/chips/4"), HOLDS),
     ("regions of no memory", 1, "steps.0.regions", put(partition="sid 3 row 16384/32x"), REFUSED),
     ("regions that lie outside", 1, "steps.0.regions", put(occupied="96"), REFUSED),
@@ -305,6 +323,11 @@ CONTRADICTIONS_V2 = [
     ("nothing changed in version 2", INDEX, "", put(), FAILED),
     ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
     ("a sound chip called FAILED", 5, "", put(result="FAILED"), REFUSED),
+    ("a chip that is nowhere", 5, "", drop("location"), REFUSED),
+    ("a chip of which the place is not told", 5, "location", drop("path"), REFUSED),
+    ("a host by its place", 5, "host", put(uri="urn:dev:ops:32473-Trn2-unknown_us0-2"), HOLDS),
+    ("a host by the place of another server", 5, "host", put(uri="urn:dev:ops:32473-Trn2-unknown_us0-1"), REFUSED),
+    ("what is left open is no list", INDEX, "steps.systolic", put(open="hbm"), REFUSED),
     ("a sound chip with a status", 5, "", put(status="COMPLETE"), REFUSED),
     ("a failed step called PASSED", INDEX, "steps.systolic", put(result="PASSED"), REFUSED),
     ("a failed step that was skipped", INDEX, "steps.systolic", put(status="SKIP", result="INCONCLUSIVE", reason="occupied"), REFUSED),
@@ -784,6 +807,12 @@ def rotations(bench):
         statement["predicate"]["replaces"] = replaces
         return old.envelope(statement)
 
+    for what, change in (("a rotation whose subject is no key", lambda statement: statement["subject"][0]["digest"].update(sha256="0" * 64)),
+                         ("a rotation of another algorithm", lambda statement: statement["predicate"].update(algorithm="ecdsa-p256")),
+                         ("a rotation to itself", lambda statement: statement["predicate"].update({key: statement["predicate"]["replaces"][key] for key in ("keyid", "spki")}))):
+        statement = statement_of(lines[-1])
+        change(statement)
+        bench.record(what, REFUSED, old.envelope(statement))
     decision = statement_of(lines[0])
     assert decision["predicateType"].endswith(":log-decision:v1")
     for kind in ("heartbeat", "log-decision"):

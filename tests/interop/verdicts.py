@@ -5,7 +5,8 @@ import operator
 import re
 from datetime import datetime, timedelta
 
-from envelopes import OURS, Refused, decode64, sha256
+from cryptography.hazmat.primitives import serialization
+from envelopes import OURS, Refused, decode64, fingerprint, key_details, sha256
 
 WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
 CHIP = re.compile("[a-z][a-z0-9-]{0,30}/chip([0-9]|1[0-5])")
@@ -304,23 +305,36 @@ def check_subject(record):
         key = record.spki if record.kind() == "heartbeat" else decode64(predicate["spki"])
         if sha256(key).hex() != record.subject["digest"]["sha256"]:
             raise Refused("the subject is another key")
-    own = "accelerator" if record.kind() == "health" else "server"
-    for kind, part in [(own, record.subject), ("server", predicate.get("host", {})), *(("accelerator", chip) for chip in predicate.get("components", []))]:
-        if part.get("uri", "").lower().startswith("urn:dev:ops:") and "digest" in part:
-            check_identity(kind, part["uri"], part["digest"]["sha256"], predicate["log"]["origin"])
+    if record.kind() == "key-rotation":
+        check_keys(predicate)
+    own, path = "accelerator" if record.kind() == "health" else "server", predicate.get("location", {}).get("path", "")
+    chips = [("accelerator", chip, chip["annotations"]["slot"]) for chip in predicate.get("components", [])]
+    for kind, part, place in [(own, record.subject, path), ("server", predicate.get("host", {}), path.split("/")[0]), *chips]:
+        if part.get("uri", "").lower().startswith("urn:dev:ops:"):
+            check_identity(kind, part["uri"], part.get("digest", {}).get("sha256"), predicate["log"]["origin"], place)
 
 
-def check_identity(kind, uri, digest, origin):
-    parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]+)-(.+)", uri)
-    if not parts:
+def check_keys(rotation):
+    """The new key and the one that it replaces are what their IDs and algorithms say, and two."""
+    for named in (rotation, rotation["replaces"]):
+        key = serialization.load_der_public_key(decode64(named["spki"]))
+        if named["keyid"] != fingerprint(key) or named["algorithm"] != {"PKIX_ED25519": "ed25519"}.get(key_details(key), "ecdsa-p256"):
+            raise Refused("a key is not what its ID and algorithm say")
+    if rotation["keyid"] == rotation["replaces"]["keyid"]:
+        raise Refused("the key replaces itself")
+
+
+def check_identity(kind, uri, digest, origin, place):
+    """PLACE: where the part is, "" where that is not told. A part that is known by its slot is there."""
+    parts = re.fullmatch("urn:dev:ops:[0-9]+-([^-]*)-(.*)", uri)
+    if not parts or len(uri) >= 320:
         raise Refused(f"{uri} names no part")
     product, serial = parts.groups()
-    server, _, slot = serial.partition("_")
+    server, is_slot, slot = serial.partition("_")
     slot = slot.replace("_", "/")
-    forms = {"accelerator": [f"serial: {serial}"], "server": [f"serial: {serial}"],
-             "slot": [f"slot: {slot}", f"origin: {origin}"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]}
-    for form in (kind, "slot"):
-        document = ["assay-identity/v1", f"kind: {form}", "manufacturer: Amazon", f"product: {product}", *forms[form], ""]
-        if sha256("\n".join(document).encode()).hex() == digest:
-            return
-    raise Refused(f"the digest is not that of {uri}")
+    if is_slot and place and slot != (place if server == "unknown" else place.partition("/")[2]):
+        raise Refused(f"{uri} is not at {place}")
+    lines = [f"serial: {serial}"] if not is_slot else [f"slot: {slot}", f"origin: {origin}"] if server == "unknown" else [f"serial: {server}", f"slot: {slot}"]
+    document = ["assay-identity/v1", f"kind: {'slot' if is_slot else kind}", "manufacturer: Amazon", f"product: {product}", *lines, ""]
+    if digest is not None and sha256("\n".join(document).encode()).hex() != digest:
+        raise Refused(f"the digest is not that of {uri}")

@@ -159,7 +159,11 @@ static inline void ledger_scan(Ledger *ledger, bool passed) {
 static inline void ledger_rotate(Ledger *ledger, const PublicKey *old, const PublicKey *new) {
         json_t *start = ledger_statement(ledger, ledger->source->start), *root, *predicate;
         _cleanup_printer_ Printer keys = {};
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
 
+        if (digest_sha256(new->spki, new->n_spki, digest) < 0)
+                abort();
         printer_open(&keys, '{');
         key_rotation_print(&keys, old, new);
         printer_close(&keys, '}');
@@ -169,7 +173,7 @@ static inline void ledger_rotate(Ledger *ledger, const PublicKey *old, const Pub
         ledger_set(predicate, "sentOn", "\"2026-11-%02uT%02u:00:00.000Z\"", 21 + ledger->hour / 24, ledger->hour % 24);
         ledger->hour++;
         root = json_pack("{s:s, s:[{s:{s:s}}], s:s, s:o}", "_type", "https://in-toto.io/Statement/v1", "subject", "digest", "sha256",
-                         "1111111111111111111111111111111111111111111111111111111111111111", "predicateType", RECORD_TYPE_ROTATION, "predicate", predicate);
+                         digest_to_hex(digest, hex), "predicateType", RECORD_TYPE_ROTATION, "predicate", predicate);
         ledger_add(ledger, root, NULL, NULL);
         json_decref(start);
 }

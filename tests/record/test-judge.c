@@ -255,6 +255,8 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                 { "us0-2/chip0: 7 tests passed",
                   { P "steps.links", "{\"check\":\"neuronlink\",\"result\":\"PASSED\",\"measured\":{\"lane_errors\":[0,\"<=\",0,{\"max\":1}]}}" } },
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[0,\"<=\",0,{\"at\":[\"hbm0-3\",\".\"]}]" } },
+                { "us0-2/chip0: 7 tests passed", /* what is not said each time may be of any part */
+                  { SOUND_TELEMETRY, TELEMETRY ".measured.temperature_rise", "[1,\"K\",\"<=\",20,{\"at\":[\"/us0-2/chip9\"]}]" } },
                 { "us0-2/chip0 telemetry: warned", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_corrected", "[101,\"<=\",100]", WARNED } },
                 /* Of later versions: a check, a value of a known one, and a limit where there was none. */
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".check", "\"later\"", TELEMETRY ".measured", NULL } },

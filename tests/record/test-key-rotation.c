@@ -17,6 +17,7 @@
                 "\"spki\":\"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\""
 #define P256    "\"keyid\":\"SHA256:hfuNWmjIYvsBGZ6dpCLTTAEa5LxbZABRHHVoynAxFlo\",\"algorithm\":\"ecdsa-p256\"," \
                 "\"spki\":\"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\""
+#define P256_SHA256 "5a7a78cca4a0f420d9bc62bb669c3c2759e39f723d3ae10dcbe0f0815a07ecd4"
 #define GOOD    "{" P256 ",\"replaces\":{" ED25519 "}}"
 
 static json_t *read_text(const char *text) {
@@ -45,7 +46,7 @@ static void test_what_is_printed_is_read(void **state) {
 }
 
 static bool judge(json_t *predicate, Judgement *judgement) {
-        json_t *statement = json_pack("{s:O}", "predicate", predicate);
+        json_t *statement = json_pack("{s:O, s:[{s:{s:s}}]}", "predicate", predicate, "subject", "digest", "sha256", P256_SHA256);
         Health health;
 
         assert_int_equal(statement_judge(statement, RECORD_TYPE_ROTATION, &health, judgement), 0);

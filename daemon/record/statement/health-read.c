@@ -45,22 +45,28 @@ void run_read(const json_t *predicate, RecordRun *ret) {
 }
 
 /* Readers match hardware by digests, and people by what the URI spells. */
-static void check_identity(Reading *reading, const char *kind, const json_t *descriptor, const json_t *predicate) {
+static void check_identity(Reading *reading, const char *kind, const json_t *descriptor, const json_t *predicate, const Location *where) {
         const char *uri = text_of(descriptor, "uri"), *origin = text_of(json_object_get(predicate, "log"), "origin");
+        int r = identity_fits(kind, uri, sha256_of(descriptor), origin, where);
 
-        if (sha256_of(descriptor) && !identity_fits(kind, uri, sha256_of(descriptor), origin))
-                (void) REFUSE(reading, "the digest is not that of %.100s", uri);
+        if (r < 0 && reading->error == 0)
+                reading->error = r;
+        else if (r == 0)
+                (void) REFUSE(reading, "the digest is not that of %.100s, or it is elsewhere", uri);
 }
 
 static void read_subject(Reading *reading, const json_t *predicate, RecordSubject *ret) {
         const json_t *subject = json_array_get(json_object_get(reading->health->statement, "subject"), 0);
         const char *path = text_of(json_object_get(predicate, "location"), "path");
         char *product = reading_take(reading, 1, RECORD_PRODUCT_BYTES), *serial = reading_take(reading, 1, RECORD_SERIAL_BYTES);
+        Location server;
 
         if (*path && location_parse(path, &reading->subject, NULL, NULL) < 0)
                 (void) REFUSE(reading, "%.80s is no location", path);
-        check_identity(reading, reading->health->is_rollup ? "server" : "accelerator", subject, predicate);
-        check_identity(reading, "server", json_object_get(predicate, "host"), predicate);
+        server = reading->subject;
+        server.n_parts = 0;
+        check_identity(reading, reading->health->is_rollup ? "server" : "accelerator", subject, predicate, &reading->subject);
+        check_identity(reading, "server", json_object_get(predicate, "host"), predicate, &server);
         if (serial)
                 identity_read(text_of(subject, "uri"), product, serial);
         *ret = (RecordSubject) { .where = reading->subject, .serial = serial, .product = product };
@@ -165,7 +171,8 @@ static void read_components(Reading *reading, const json_t *predicate) {
         health->scan.chips = chips;
         for (; health->n_named < n && reading->error == 0; health->n_named++) {
                 read_named(reading, predicate, health->n_named, health->named);
-                check_identity(reading, "accelerator", json_array_get(json_object_get(predicate, "components"), health->n_named), predicate);
+                check_identity(reading, "accelerator", json_array_get(json_object_get(predicate, "components"), health->n_named), predicate,
+                               &health->named[health->n_named].where);
                 chips[health->n_named].subject.where = health->named[health->n_named].where;
                 chips[health->n_named].result = health->named[health->n_named].result;
         }

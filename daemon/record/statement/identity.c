@@ -96,17 +96,32 @@ void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES
                 (void) snprintf(ret_serial, RECORD_SERIAL_BYTES, "%s", serial + 1);
 }
 
-bool identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin) {
-        const char *const kinds[] = { kind, "slot" };
+/* Whether SLOT, as it stands in a URI behind the serial of a server or "unknown", is that of WHERE. */
+static bool is_slot_of(const char *slot, bool is_server_known, const Location *where) {
+        char path[LOCATION_STRING_MAX];
+        const char *own = location_format(where, path);
+
+        for (char *p = path; (p = strchr(p, '/'));)
+                *p = '_';
+        if (is_server_known)
+                own = where->n_parts > 0 ? strchr(path, '_') + 1 : "";
+        return !*where->server || strcmp(slot, own) == 0;
+}
+
+int identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin, const Location *where) {
+        const char *slot = strchr(uri, '_');
         char document[IDENTITY_DOCUMENT_MAX], hex[DIGEST_HEX];
         uint8_t digest[DIGEST_BYTES];
+        int r;
 
-        for (size_t i = 0; i < ELEMENTS(kinds); i++)
-                if (!spell_document(kinds[i], uri, origin, document)) /* of another scheme, whose documents are its own */
-                        return strncasecmp(uri, SCHEME, strlen(SCHEME)) != 0;
-                else if (digest_sha256(document, strlen(document), digest) < 0 || strcmp(digest_to_hex(digest, hex), sha256) == 0)
-                        return true;
-        return false;
+        if (strncasecmp(uri, SCHEME, strlen(SCHEME)) != 0) /* of another scheme, whose documents are its own */
+                return 1;
+        if (!spell_document(slot ? "slot" : kind, uri, origin, document))
+                return 0;
+        if (slot && !is_slot_of(slot + 1, slot - uri < 8 || memcmp(slot - 8, "-unknown", 8) != 0, where))
+                return 0;
+        r = sha256 ? digest_sha256(document, strlen(document), digest) : 0;
+        return r < 0 ? -ENOMEM : !sha256 || strcmp(digest_to_hex(digest, hex), sha256) == 0;
 }
 
 void print_sha256(Printer *printer, const char *key, const char *hex) {

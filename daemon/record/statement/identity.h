@@ -46,8 +46,11 @@ void identity_name(const IdentityIssuer *issuer, const RecordSubject *subject, c
 /* Product and serial that URI tells, "" where it tells none: one of a part without a serial has no serial of its own. */
 void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
 
-/* Whether SHA256 is of the document that URI spells, of a part of KIND or its slot, in a record in the log ORIGIN; also where URI is of another scheme. */
-bool identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin);
+/*
+ * Whether SHA256 (NULL: none is told) is of the document that URI spells, of a part of KIND, or of the slot that is WHERE (no server: not known), in a
+ * record in the log ORIGIN; also where URI is of another scheme. 1, 0 or -ENOMEM.
+ */
+int identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin, const Location *where);
 
 /* KEY: a digest, by its algorithm. */
 void print_sha256(Printer *printer, const char *key, const char *hex);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# rules-of-schemas.py DOCUMENT…: prints the documents of JSON Schema as the C of schema.h's rules. A keyword or a pattern that is not named here ends it.
+# rules-of-schemas.py DOCUMENT…: prints the documents of JSON Schema as the C of schema.h's rules. A keyword or a pattern that is not named here ends it,
+# wherever it stands, and so does one that schema.c would not judge as JSON Schema does.
 import json
 import sys
 
@@ -19,6 +20,7 @@ FORMS = {
     "^[a-z][a-z0-9-]*$": "location_server_name_is_valid",
     "^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$": "note_text_is_valid",
 }
+ASCII = {"^[0-9,-]*$", "^[a-z][a-z0-9-]*$"}  # forms in which a character is a byte
 BOUNDS = {"minLength": "least", "minItems": "least", "minProperties": "least", "maxLength": "most", "maxItems": "most", "maxProperties": "most"}
 INNER = {"items": "elements", "additionalProperties": "other_members", "propertyNames": "names", "not": "no"}
 SEVERAL = {"prefixItems": "first_elements", "anyOf": "any"}
@@ -52,8 +54,21 @@ def field_of(word, value, defs):
     return f".{INNER[word]} = {rule_of(value, defs)}" if word in INNER else f".{BOUNDS[word]} = {value}"
 
 
+def check(schema):
+    """Ends the build at what the C would judge otherwise: a $ref that is not alone, lengths of texts that are not ASCII, fewer items than are told."""
+    words = schema.keys()
+    if "$ref" in words and words - {"$ref", "$comment"} or any("if" not in each for each in schema.get("allOf", [])) or {"then", "else"} & words and "if" not in words:
+        raise ValueError(f"nobody judges that: {schema}")
+    if "maxLength" in words and schema.get("pattern") not in ASCII:
+        raise ValueError(f"schema.c judges that otherwise: {schema}")
+    if schema.get("items") is False and schema.get("maxItems", len(schema["prefixItems"])) < len(schema["prefixItems"]):
+        raise ValueError(f"fewer items than are told: {schema}")
+
+
 # Each is printed once, after those within it.
 def rule_of(schema, defs):
+    if isinstance(schema, dict):
+        check(schema)
     if "$ref" in (schema or {}):
         return rule_of(defs[schema["$ref"].removeprefix("#/$defs/")], defs)
     if schema is False:

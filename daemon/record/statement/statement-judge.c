@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/statement/statement-judge.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/record/encode/json.h"
@@ -8,23 +9,43 @@
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/key-rotation.h"
 
-static bool judge_rotation(const json_t *predicate, Judgement *wrong) {
-        KeyRotation rotation;
-        bool is_new;
-
-        if (key_rotation_parse(predicate, &rotation) < 0)
-                return judge_wrong(wrong, "a key is not what its ID and algorithm say");
-        is_new = strcmp(rotation.new.id, rotation.old.id) != 0;
-        key_rotation_done(&rotation);
-        return is_new || judge_wrong(wrong, "the key replaces itself");
+static const char *sha256_of(const json_t *subject) {
+        return text_of(json_object_get(subject, "digest"), "sha256");
 }
 
-static bool judge_subject(const json_t *statement, Judgement *wrong) {
-        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-        const char *sha256 = text_of(json_object_get(subject, "digest"), "sha256");
-        const char *origin = text_of(json_object_get(json_object_get(statement, "predicate"), "log"), "origin");
+/* The subject is the new key. */
+static int judge_rotation(const json_t *predicate, const json_t *subject, Judgement *wrong) {
+        uint8_t digest[DIGEST_BYTES];
+        KeyRotation rotation;
+        char hex[DIGEST_HEX];
+        int r;
 
-        return identity_fits("server", text_of(subject, "uri"), sha256, origin) || judge_wrong(wrong, "the digest is not that of %.100s", text_of(subject, "uri"));
+        if (key_rotation_parse(predicate, &rotation) < 0) {
+                (void) judge_wrong(wrong, "a key is not what its ID and algorithm say");
+                return 0;
+        }
+        r = digest_sha256(rotation.new.spki, rotation.new.n_spki, digest);
+        if (strcmp(rotation.new.id, rotation.old.id) == 0)
+                (void) judge_wrong(wrong, "the key replaces itself");
+        else if (r == 0 && strcmp(digest_to_hex(digest, hex), sha256_of(subject)) != 0)
+                (void) judge_wrong(wrong, "the subject is not the new key");
+        key_rotation_done(&rotation);
+        return r < 0 ? -ENOMEM : 0;
+}
+
+static int judge_start(const json_t *predicate, const json_t *subject, Judgement *wrong) {
+        const char *uri = text_of(subject, "uri"), *path = text_of(json_object_get(predicate, "location"), "path");
+        Location where = {};
+        int r;
+
+        if (*path && location_parse(path, &where, NULL, NULL) < 0) {
+                (void) judge_wrong(wrong, "%.80s is no location", path);
+                return 0;
+        }
+        r = identity_fits("server", uri, sha256_of(subject), text_of(json_object_get(predicate, "log"), "origin"), &where);
+        if (r == 0)
+                (void) judge_wrong(wrong, "the digest is not that of %.100s, or it is elsewhere", uri);
+        return r < 0 ? r : 0;
 }
 
 static bool judge_archive(const json_t *statement, Judgement *wrong) {
@@ -49,7 +70,7 @@ static bool judge_verdict(const Health *health, const char *predicate_type, Judg
 
 int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *ret_judgement) {
         bool is_verdict = record_type_is_health(predicate_type) || strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0;
-        const json_t *predicate = json_object_get(statement, "predicate");
+        const json_t *predicate = json_object_get(statement, "predicate"), *subject = json_array_get(json_object_get(statement, "subject"), 0);
         bool is_first = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index")) == 0;
         int r;
 
@@ -65,9 +86,9 @@ int statement_judge(json_t *statement, const char *predicate_type, Health *ret, 
         else if (is_verdict)
                 (void) judge_verdict(ret, predicate_type, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_RUN_START) == 0)
-                (void) judge_subject(statement, ret_judgement);
+                return judge_start(predicate, subject, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
-                (void) judge_rotation(predicate, ret_judgement);
+                return judge_rotation(predicate, subject, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ARCHIVE) == 0)
                 (void) judge_archive(statement, ret_judgement);
         return 0;

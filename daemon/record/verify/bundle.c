@@ -183,12 +183,14 @@ static int take_proof(const json_t *entry, Proof *ret, const char **ret_wrong) {
 
 static int take_entry(const json_t *entry, Bundle *ret, const char **ret_wrong) {
         const json_t *kind = json_object_get(entry, "kindVersion");
-        Line body = line_of(entry, "canonicalizedBody");
+        Line body = line_of(entry, "canonicalizedBody"), log_id = line_of(json_object_get(entry, "logId"), "keyId");
 
         if (strcmp(text_of(kind, "kind"), KIND) != 0 || strcmp(text_of(kind, "version"), VERSION) != 0)
                 return wrong(ret_wrong, "the bundle's entry in the log is no " KIND " " VERSION);
         if (body.n / 4 * 3 > sizeof(ret->body) || base64_decode(body.text, body.n, ret->body, &ret->n_body) < 0 || ret->n_body == 0)
                 return wrong(ret_wrong, "the bundle does not tell what the log holds of it");
+        if (line_hash(&log_id, (TreeHash *) ret->log_id) < 0)
+                return wrong(ret_wrong, "the bundle does not tell in which log it is");
         return take_proof(entry, &ret->proof, ret_wrong);
 }
 
@@ -198,6 +200,28 @@ static bool hint_fits(const json_t *material, const json_t *envelope) {
         const char *key_id = text_of(json_array_get(json_object_get(envelope, "signatures"), 0), "keyid");
 
         return !*hint || !*key_id || strcmp(hint, key_id) == 0;
+}
+
+/*
+ * Whether a reader of protocol buffers may take another member for one of ours: another one of a oneof, or the other name of each, which has a '_'
+ * (dsse_envelope). json_read() bounds the depth.
+ */
+static bool is_ambiguous(const json_t *value) {
+        static const char *const others[] = { "messageSignature", "certificate", "x509CertificateChain" };
+        const char *key;
+        json_t *member;
+
+        for (size_t i = 0; i < json_array_size(value); i++)
+                if (is_ambiguous(json_array_get(value, i)))
+                        return true;
+        json_object_foreach((json_t *) (uintptr_t) value, key, member) {
+                for (size_t i = 0; i < ELEMENTS(others); i++)
+                        if (strcmp(key, others[i]) == 0)
+                                return true;
+                if (strchr(key, '_') || is_ambiguous(member))
+                        return true;
+        }
+        return false;
 }
 
 int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong) {
@@ -218,6 +242,8 @@ int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong
                 return wrong(ret_wrong, "it is no bundle of type " BUNDLE_TYPE);
         if (json_object_get(object, "payload"))
                 return wrong(ret_wrong, "it is a bundle and an envelope: each reader would take another record for it");
+        if (is_ambiguous(object))
+                return wrong(ret_wrong, "the bundle has a member that other readers take for another one");
         if (!json_is_object(envelope) || !json_is_object(json_object_get(material, "publicKey")))
                 return wrong(ret_wrong, "the bundle has no envelope, or is not signed with a bare key");
         if (!hint_fits(material, envelope))

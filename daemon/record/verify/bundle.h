@@ -22,6 +22,7 @@ typedef struct Bundle {
         Envelope envelope;
         size_t n_body; /* 0: it has no entry of a log, and no proof */
         uint8_t body[BUNDLE_BODY_MAX]; /* of the leaf, as the bundle says: must be the one that is made from the envelope */
+        uint8_t log_id[DIGEST_BYTES]; /* of the log's key, as the bundle says */
         Proof proof;   /* borrows from the object */
 } Bundle;
 

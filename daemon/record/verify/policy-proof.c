@@ -137,6 +137,7 @@ int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, Rec
         const Bundle *bundle = evidence->bundle && evidence->bundle->n_body > 0 ? evidence->bundle : NULL;
         const Proof *proof = bundle ? &bundle->proof : NULL;
         _cleanup_printer_ Printer leaf = {};
+        uint8_t log_id[DIGEST_BYTES];
         TreeHash hash;
         Proof given;
         int r;
@@ -158,6 +159,10 @@ int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, Rec
                 return -ENOMEM;
         if (!keyring_policy(policy->keyring, verified->origin, vouchers))
                 return policy->needs_proof ? doubt(refusal, "the keyring does not know the log ", verified->origin) : 0;
-        r = tree_leaf(leaf.text, leaf.n, &hash);
+        r = note_key_digest(&vouchers->log, log_id);
+        if (r == 0 && bundle && memcmp(log_id, bundle->log_id, sizeof(log_id)) != 0)
+                return refuse(refusal, "the bundle names the key of another log", "");
+        if (r == 0)
+                r = tree_leaf(leaf.text, leaf.n, &hash);
         return r < 0 ? r : check_proof(policy, proof, &hash, vouchers, verified, refusal);
 }

@@ -131,7 +131,7 @@ static int check_rules(json_t **statement, Health *health, Broken *ret) {
                 return r == -EBADMSG ? broken(ret, "the payload: ", misfit.text) : r;
         r = statement_judge(*statement, text_of(*statement, "predicateType"), health, &judgement);
         if (r < 0)
-                return r;
+                return r == -EBADMSG ? broken(ret, "the payload: ", "its facts cannot be read") : r;
         return judgement.wrong[0] ? broken(ret, "the record contradicts itself: ", judgement.wrong) : 0;
 }
 
