@@ -49,7 +49,8 @@ expect 64 "no such folder" assayctl audit --archive "$stage/nowhere"
 # A reader who asks for one is told where it is; it is proven as ever, and a copy of it verifies.
 expect 2 "a record that was dropped" assayctl verify 1
 has "it was pruned, and is in the archive records-000000000000.intoto.jsonl: verify a copy of it, line 2 (sed -n), with --proof, which export 1 --format proof writes"
-assayctl status | grep -q "; [0-9]* without an envelope by then" || bad "the reading does not say when it counted"
+counted() { assayctl status | grep -q "; [0-9]* without an envelope by then"; }
+stage_await "the reading, which says when it counted," counted
 expect 2 "is not explained" assayctl explain 300
 has "it was pruned, and is in the archive records-000000000256.intoto.jsonl"
 expect 0 "but the line of its archive verifies" assayctl verify <(sed -n 2p "$stage/archive/records-000000000000.intoto.jsonl")
