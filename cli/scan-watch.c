@@ -201,10 +201,10 @@ static int on_cancelled(sd_bus_message *reply, void *userdata, sd_bus_error *err
 }
 
 static int cancel(ScanWatch *watch) {
-        if (liveness_silent_sec(&watch->liveness) >= LIVENESS_TELL_SEC)
-                (void) complain(0, "scan %" PRIu64 " is cancelled when assayd answers again, if somebody still waits for it; Ctrl-C again does not wait", watch->id);
-        else
-                (void) complain(0, "cancelling scan %" PRIu64 ", waiting for its records; Ctrl-C again does not wait", watch->id);
+        watch->cancels_later = liveness_silent_sec(&watch->liveness) >= LIVENESS_TELL_SEC;
+        if (watch->cancels_later)
+                return complain(0, "scan %" PRIu64 " is cancelled when assayd answers again, if somebody still waits for it; Ctrl-C again does not wait", watch->id);
+        (void) complain(0, "cancelling scan %" PRIu64 ", waiting for its records; Ctrl-C again does not wait", watch->id);
         return sd_bus_call_method_async(watch->bus, NULL, ASSAY_BUS_NAME, watch->path, ASSAY_SCAN_INTERFACE, "Cancel", on_cancelled, watch, "t",
                                         (uint64_t) 0);
 }
@@ -262,7 +262,7 @@ static int mind_silence(ScanWatch *watch) {
                 (void) complain(0, watch->told_silence ? "assayd does not answer (stopped?): waiting for it with scan %" PRIu64 : "assayd answers again: scan %" PRIu64 " goes on",
                                 watch->id);
         }
-        return 0;
+        return watch->cancels_later && !watch->told_silence ? cancel(watch) : 0;
 }
 
 static int wait_for_news(ScanWatch *watch) {

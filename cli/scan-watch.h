@@ -33,6 +33,7 @@ typedef struct ScanWatch {
         Liveness liveness;
         bool told_silence;
         int interrupts;        /* a signalfd, or -EBADF */
+        bool cancels_later;    /* once the daemon answers: what is sent to one that is stopped it does, also for who has left */
         unsigned n_interrupts;
         bool is_cancelled;     /* the daemon has said that it cancels it */
         size_t n_told;

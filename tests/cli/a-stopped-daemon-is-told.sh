@@ -91,6 +91,17 @@ await_line(child, "answers again")
 child.send_signal(signal.SIGINT)
 end(child, 1, 2) # 1: something was found before
 
+# In the middle, and somebody waits for the end of it.
+child = start("scan", "us0-0", "us0-1", "us0-2", "--plan", "production")
+await_scan()
+os.kill(daemon, signal.SIGSTOP)
+await_line(child, "assayd does not answer (stopped?)")
+child.send_signal(signal.SIGINT)
+await_line(child, "is cancelled when assayd answers again, if somebody still waits for it")
+os.kill(daemon, signal.SIGCONT)
+await_line(child, "cancelling scan 3, waiting for its records")
+end(child, 1, 2)
+
 # In the middle, and somebody leaves.
 child = start("scan", "us0-0", "us0-1", "us0-2", "--plan", "production")
 await_scan()
@@ -111,14 +122,15 @@ has "left before assayd has answered: no scan was begun, as far as is known; ass
 has "assayd does not answer (stopped?): waiting for it with scan 2"
 has "assayd answers again: scan 2 goes on"
 has "cancelling scan 2, waiting for its records"
-has "left scan 3, which is not cancelled: assayd does not answer (stopped?). It goes on when assayd does: assayctl cancel 3"
+has "left scan 4, which is not cancelled: assayd does not answer (stopped?). It goes on when assayd does: assayctl cancel 4"
 stage_await "who watches is told" grep -q "assayd does not answer (stopped?): waiting for it" "$stage/watch.log"
+sleep 1 # longer than a scan that was cancelled takes to end
 expect 0 "so it is" assayctl scans
-grep -Eq '^ +3 us0-0 and 2 more +production +(running|signing|finished)' "$out" && ! grep -Eq '^ +3 .* cancelled' "$out" || bad "it was cancelled"
-assayctl cancel 3 2>/dev/null || true
+grep -Eq '^ +4 us0-0 and 2 more +production +(running|signing|finished)' "$out" && ! grep -Eq '^ +4 .* cancelled' "$out" || bad "it was cancelled"
+assayctl cancel 4 2>/dev/null || true
 
 # Who waits is told how to see the rest where assayd is ended, as by an update.
-is_begun() { assayctl scans | grep -Eq '^ +4 .*(queued|running)'; }
+is_begun() { assayctl scans | grep -Eq '^ +5 .*(queued|running)'; }
 (stage_await "the scan" is_begun && kill -TERM "$stage_daemon_pid") &
 expect 69 "a scan whose daemon is ended" assayctl scan us0-0 us0-1 us0-2 --plan production
 grep -Eq 'lost scan [0-9]+, which goes on when assayd does \(assayctl show [0-9]+\)' "$err" || bad "it does not say how to see the rest"
