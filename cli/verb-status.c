@@ -7,6 +7,7 @@
  * read again. Whoever must not believe the daemon asks `audit`.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -45,6 +46,18 @@ static int read_scrub(sd_bus *bus, sd_bus_error *error, LogStatus *status) {
         return r;
 }
 
+/* An assayd that is older than the property tells of no key that was changed. */
+static int read_key_changed(sd_bus *bus, sd_bus_error *error, char **ret) {
+        int r;
+
+        r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "KeyChanged", error, ret);
+        if (!sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_PROPERTY))
+                return r;
+        sd_bus_error_free(error);
+        *ret = strdup("");
+        return *ret ? 0 : -ENOMEM;
+}
+
 /* Its second line is the size, and each signature is a line that begins with a dash. */
 static void read_note(const char *note, LogStatus *status) {
         const char *size = strchr(note, '\n');
@@ -66,7 +79,7 @@ static int read_status(sd_bus *bus, LogStatus *status) {
         if (r >= 0 && !*status->wrong) {
                 free(status->wrong);
                 status->wrong = NULL;
-                r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "KeyChanged", &error, &status->wrong);
+                r = read_key_changed(bus, &error, &status->wrong);
         }
         if (r >= 0)
                 r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', &status->size);

@@ -503,6 +503,8 @@ typedef struct RecordVerified {
 int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
                   RecordVerified *ret);
 void record_verified_done(RecordVerified *verified);
+/* The ID of the record that ENVELOPE has, of which nothing is verified: SHA-256 of what is signed, in hex. -EBADMSG: it is no envelope; -ENOMEM. */
+int record_id(const char *envelope, size_t n, char ret[static RECORD_ID_HEX]);
 
 /* What a reader asks for. Another thing than that is refused; where it is left open the reader cannot tell. */
 typedef struct RecordPolicy {

@@ -145,8 +145,17 @@ liar pruned=4503599627370496 leaves=1024
 expect 2 "an audit ends, whatever it is fed" timeout 120 "$stage_build/cli/assayctl" --bus "unix:path=$stage/liars" audit
 has "goes on and on: given up"
 
+# A daemon that runs on while its package is already a newer one.
+liar lacks=KeyChanged
+expect 0 "an assayd that is older than a property" told status
+has "signing     yes"
+
 # Whose word counts.
 openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
+liar PublicKeys="$(cat "$stage/other.pub.pem")"
+read -r index id < <(assayctl records --json | jq -r 'max_by(.index) | "\(.index) \(.id)"')
+expect 2 "a record whose key is not known" told verify "$index"
+expect 2 "the same by its ID, since a name is no verdict" told verify "$id"
 assayctl keys show >"$stage/station.keyring"
 expect 2 "by a keyring without the key nothing is verified" assayctl show 2 --keyring "$stage/other.pub.pem"
 has "is signed with a key not trusted here, and 2 more like it"

@@ -6,7 +6,7 @@
  * Stands on a bus of its own in the place of assayd, asks the one on the other bus whatever it is asked, and tells what that one tells, but for
  * what the lies name: Result, State, Plan, Message, Records (numbers with commas), Targets (likewise), verdict, reason and record of GetVerdict, and
  * the location of a Finding. Of GetParts it keeps back the part that hidden names, points for the one that part names at record, and calls it verdict. With pruned=INDEX the log has dropped that record and shows no other, with leaves=COUNT it has so many at a time for
- * whoever asks on.
+ * whoever asks on. With lacks=PROPERTY it is older than that property.
  */
 
 #include <inttypes.h>
@@ -109,6 +109,8 @@ static int answer(sd_bus_message *call, sd_bus_message *truth) {
         }
         if (r < 0)
                 return r;
+        if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus.Properties", "Get") && strcmp(name, lie_about("lacks") ?: "") == 0)
+                return sd_bus_reply_method_errorf(call, SD_BUS_ERROR_UNKNOWN_PROPERTY, "Unknown interface %s or property %s.", interface, name);
         if (lie)
                 r = append_property(reply, name, lie);
         else if (sd_bus_message_is_method_call(call, NULL, "GetVerdict"))

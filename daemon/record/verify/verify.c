@@ -315,6 +315,17 @@ int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, 
         return record_verify_with_policy(&(RecordPolicy) { .keyring = keyring }, envelope, n, ret_trust, ret);
 }
 
+int record_id(const char *envelope, size_t n, char ret[static RECORD_ID_HEX]) {
+        _cleanup_(envelope_done) Envelope parsed = {};
+        const char *wrong;
+        int r;
+
+        r = envelope_parse(envelope, n, &parsed, &wrong);
+        if (r == 0)
+                (void) digest_to_hex(parsed.id, ret);
+        return r;
+}
+
 void record_verified_done(RecordVerified *verified) {
         free(verified->producer);
         free(verified->witnesses);
