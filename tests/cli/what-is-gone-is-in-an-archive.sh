@@ -195,7 +195,8 @@ for row in $first 550 602; do
         change "UPDATE record SET payload = NULL, keyid = NULL, signature = NULL WHERE idx = $row"
         expect 3 "a log that lacks record $row is refused" timeout 20 "$1/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --key "$stage/record.pem" \
                 --log-key "$stage/log.pem" --state-dir "$stage"
-        has "record $row has no envelope, and no record says which archive has it: put the newest backup back"
+        has "record $row has no envelope, and no record says which archive has it"
+        grep -qi "put the newest backup back" "$err" || bad "it is not told what to do"
         cp "$stage/whole.db" "$stage/records.db"
 done
 stage_daemon us0-0

@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char unarchived[] = ", and no record says which archive has it";
-
-static int lacks(uint64_t index, const char *what, char **ret_wrong) {
-        return asprintf(ret_wrong, "record %" PRIu64 " has no envelope%s: put the newest backup back", index, what) < 0 ? -ENOMEM : -EBADMSG;
+static int lacks(uint64_t index, char **ret_wrong) {
+        return asprintf(ret_wrong, "record %" PRIu64 " has no envelope, and no record says which archive has it: put the newest backup back", index) < 0 ? -ENOMEM : -EBADMSG;
 }
 
 /* ---- archives ---- */
@@ -33,7 +31,7 @@ static int add_archive(RecordLog *log, Store *store, uint64_t index, Archives *a
 
         r = log_check_record(log, store, index, &record, ret_wrong);
         if (r < 0)
-                return r == -ENODATA ? lacks(index, unarchived, ret_wrong) : r;
+                return r == -ENODATA ? lacks(index, ret_wrong) : r;
         items = reallocarray(archives->items, archives->n + 1, sizeof(*items));
         if (!items)
                 return -ENOMEM;
@@ -91,13 +89,12 @@ static int take_hole(Store *store, uint64_t index, Holes *holes, char **ret_wron
         else if (r == 0)
                 r = -EBADMSG;
         if (r == -EBADMSG || r == -ENOENT)
-                return lacks(index, unarchived, ret_wrong);
+                return lacks(index, ret_wrong);
         return r < 0 ? r : holes_take(holes, &entry);
 }
 
-/* 1: a decision tells of HOLES; 0: none tells of any. */
+/* 1: a decision tells of HOLES; 0: none does, since none was made or since envelopes have gone or come back after it. */
 static int are_told(RecordLog *log, Store *store, const Holes *holes, char **ret_wrong) {
-        bool tells = false;
         Holes told;
         int r;
 
@@ -106,16 +103,12 @@ static int are_told(RecordLog *log, Store *store, const Holes *holes, char **ret
 
                 r = log_check_record(log, store, index, &record, ret_wrong);
                 if (r < 0)
-                        return r == -ENODATA ? lacks(index, unarchived, ret_wrong) : r;
-                if (strcmp(record.verified.entry.type, RECORD_TYPE_DECISION) != 0 || holes_parse(json_object_get(record.statement, "predicate"), &told) < 0)
-                        continue;
-                if (holes_equal(&told, holes))
+                        return r == -ENODATA ? lacks(index, ret_wrong) : r;
+                if (strcmp(record.verified.entry.type, RECORD_TYPE_DECISION) == 0 && holes_parse(json_object_get(record.statement, "predicate"), &told) == 0 &&
+                    holes_equal(&told, holes))
                         return 1;
-                tells = true;
         }
-        if (r != -ENOENT)
-                return r;
-        return tells ? lacks(holes->first, ", as others, and these are not the ones that somebody has decided about", ret_wrong) : 0;
+        return r == -ENOENT ? 0 : r;
 }
 
 int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {

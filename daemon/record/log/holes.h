@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the log's own records say of envelopes that it has no more: which archive has each, or who answers for it. */
+/* The log's own records say of each envelope that it has no more which archive has it, or who answers for it. */
 
 #include "daemon/record/log/log.h"
 
@@ -18,6 +18,6 @@ bool archives_have(const Archives *archives, uint64_t index);
 
 /*
  * Looks for an archive for each record that has no whole envelope, as far as the index of these tells. What is in none goes into the holes of LOG, and into its
- * doubt where no decision tells of these. -EBADMSG and *ret_wrong (malloc'd): one tells of others, or a record has half an envelope.
+ * doubt where no decision tells of just these. -EBADMSG and *ret_wrong (malloc'd): one of its records is not ours, or a record has half an envelope.
  */
 int log_check_holes(RecordLog *log, Store *store, char **ret_wrong);

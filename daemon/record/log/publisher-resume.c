@@ -211,8 +211,8 @@ static int check_holes(Publisher *publisher, char **ret_wrong) {
 
         if (holes->n == 0)
                 return 0;
-        return doubt(publisher, "records-pruned", NULL, ret_wrong, ".",
-                     "record %llu has no envelope, and no record says which archive has it: put the newest backup back. So it is with %llu, up to record %llu: an assayd"
+        return doubt(publisher, "records-pruned", NULL, ret_wrong, ". Put the newest backup back.",
+                     "record %llu has no envelope, and no record says which archive has it. So it is with %llu, up to record %llu: an assayd"
                      " that made no archives has pruned them, or somebody took them away",
                      (unsigned long long) holes->first, (unsigned long long) holes->n, (unsigned long long) holes->end - 1);
 }
