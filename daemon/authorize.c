@@ -121,9 +121,9 @@ static size_t place_of(const char *name) {
 }
 
 void authority_remember(Authority *authority, const char *name, uid_t uid) {
-        Sender *sender = &authority->senders[place_of(name)];
+        Sender *sender = name ? &authority->senders[place_of(name)] : NULL;
 
-        if (strlen(name) >= sizeof(sender->name))
+        if (!sender || strlen(name) >= sizeof(sender->name))
                 return;
         (void) strcpy(sender->name, name);
         sender->uid = uid;

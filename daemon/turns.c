@@ -165,8 +165,7 @@ static int serve(Turns *turns) {
                 return 0;
         uid = TAILQ_FIRST(&turns->users)->uid;
         message = take_call(turns, TAILQ_FIRST(&turns->users));
-        if (sd_bus_message_get_sender(message)) /* others may have come in its place since */
-                authority_remember(turns->authority, sd_bus_message_get_sender(message), uid);
+        authority_remember(turns->authority, sd_bus_message_get_sender(message), uid); /* others may have come in its place since */
         r = sd_bus_enqueue_for_read(turns->bus, message);
         if (r >= 0) {
                 turns->served = message;

@@ -407,6 +407,20 @@ static void test_what_cannot_be_is_refused_before_anybody_is_asked(void **state)
         free(text);
 }
 
+/* On a direct connection a message names no sender. */
+static void test_who_has_no_name_is_not_remembered(void **state) {
+        Authority *authority;
+        sd_bus *bus;
+        uid_t uid;
+
+        assert_true(sd_bus_new(&bus) >= 0);
+        assert_int_equal(authority_new(bus, &authority), 0);
+        authority_remember(authority, NULL, 0);
+        assert_false(authority_knows(authority, "", &uid));
+        (void) authority_free(authority);
+        sd_bus_unref(bus);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -418,6 +432,7 @@ int main(void) {
                 TEST(test_who_started_a_scan_may_cancel_it_and_others_ask),
                 TEST(test_the_log_level_is_set_by_who_may_and_only_to_what_there_is),
                 TEST(test_what_cannot_be_is_refused_before_anybody_is_asked),
+                cmocka_unit_test(test_who_has_no_name_is_not_remembered),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
