@@ -2,6 +2,7 @@
 #include "daemon/record/keys/key.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -364,9 +365,11 @@ int key_secret(const RecordKey *key, const char *purpose, uint8_t ret[static DIG
         r = key_sign(key, line, strlen(line), first, &n);
         if (r == 0)
                 r = key_sign(key, line, strlen(line), second, &n_second);
-        if (r < 0)
-                return r;
-        if (n != n_second || memcmp(first, second, n) != 0)
-                return -EOPNOTSUPP; /* a token that draws something for each signature, which the standard forbids */
-        return digest_sha256(first, n, ret);
+        if (r == 0 && (n != n_second || memcmp(first, second, n) != 0))
+                r = -EOPNOTSUPP; /* a token that draws something for each signature, which the standard forbids */
+        if (r == 0)
+                r = digest_sha256(first, n, ret);
+        OPENSSL_cleanse(first, sizeof(first));
+        OPENSSL_cleanse(second, sizeof(second));
+        return r;
 }

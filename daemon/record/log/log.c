@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,7 +201,7 @@ int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, 
                 r = lock_log(log);
         if (r == 0)
                 r = open_stores(log, &wrong);
-        /* That of the log lasts as long as the log. */
+        /* The secret is of the log's own key where there is one: that lasts as long as the log, and the record key may be changed. */
         log->secret_error = key_secret(log->publisher.key ?: log->key, "waiting", log->secret);
         if (r == 0)
                 r = log_start_thread(log, &log->writer, writer_main, "records");
@@ -254,6 +255,7 @@ RecordLog *record_log_free(RecordLog *log) {
         (void) pthread_mutex_destroy(&log->mutex);
         free(log->path);
         free(log->wrong);
+        OPENSSL_cleanse(log->secret, sizeof(log->secret));
         free(log);
         return NULL;
 }
