@@ -174,14 +174,6 @@ int evidence_clear(EvidenceFile *file) {
         return EVP_DigestInit_ex(file->digest, EVP_sha256(), NULL) == 1 ? 0 : -EIO;
 }
 
-static void to_hex(const unsigned char *bytes, char ret[static EVIDENCE_DIGEST_HEX]) {
-        for (size_t i = 0; i < (EVIDENCE_DIGEST_HEX - 1) / 2; i++) {
-                ret[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-                ret[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-        }
-        ret[EVIDENCE_DIGEST_HEX - 1] = '\0';
-}
-
 int evidence_digest(const EvidenceFile *file, char ret[static EVIDENCE_DIGEST_HEX]) {
         unsigned char bytes[EVP_MAX_MD_SIZE];
         EVP_MD_CTX *copy;
@@ -192,22 +184,13 @@ int evidence_digest(const EvidenceFile *file, char ret[static EVIDENCE_DIGEST_HE
                 return -ENOMEM;
 
         if (EVP_MD_CTX_copy_ex(copy, file->digest) == 1 && EVP_DigestFinal_ex(copy, bytes, NULL) == 1) {
-                to_hex(bytes, ret);
+                for (size_t i = 0; i < (EVIDENCE_DIGEST_HEX - 1) / 2; i++)
+                        (void) snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
                 r = 0;
         }
 
         EVP_MD_CTX_free(copy);
         return r;
-}
-
-int evidence_sha256(const void *bytes, size_t n, char ret[static EVIDENCE_DIGEST_HEX]) {
-        unsigned char digest[EVP_MAX_MD_SIZE];
-
-        if (EVP_Digest(bytes, n, digest, NULL, EVP_sha256(), NULL) != 1)
-                return -EIO;
-
-        to_hex(digest, ret);
-        return 0;
 }
 
 int evidence_mark(const EvidenceFile *file, EvidenceMark *ret) {

@@ -20,7 +20,7 @@
 
 typedef struct EvidenceFile EvidenceFile;
 
-/* How far it goes. */
+/* The evidence begins with so many bytes of this digest. */
 typedef struct EvidenceMark {
         uint64_t bytes;
         char sha256[EVIDENCE_DIGEST_HEX]; /* of these */
@@ -58,6 +58,3 @@ EvidencePacker *evidence_packer_free(EvidencePacker *packer); /* what is not yet
 DEFINE_CLEANUP(EvidencePacker *, evidence_packer_free);
 /* Queues a file by its name. */
 int evidence_packer_add(EvidencePacker *packer, const char *name);
-
-/* Hex of the SHA-256 of BYTES. */
-int evidence_sha256(const void *bytes, size_t n, char ret[static EVIDENCE_DIGEST_HEX]);

@@ -50,7 +50,7 @@ static int seal_read(const RecordLog *log, const char *run, const char *text, si
         if (n <= SEAL_END || strncmp(text, SEAL_OPEN, SEAL_AT) != 0 ||
             sscanf(text + SEAL_AT, "%20" SCNu64 " %64[0-9a-f] ", &ret_mark->bytes, ret_mark->sha256) != 2)
                 return -EBADMSG;
-        r = evidence_sha256(text + SEAL_END, n - SEAL_END, ret->content);
+        r = record_digest(text + SEAL_END, n - SEAL_END, ret->content);
         for (int due = 0; due <= 1 && r >= 0; due++) {
                 ret->is_due = due;
                 r = seal_print(log, run, ret, ret_mark, expected);
@@ -96,9 +96,9 @@ static int print_file(Job *job, json_t *content, char **ret) {
 
         if (!text)
                 return -ENOMEM;
-        r = evidence_sha256(text + 1, strlen(text + 1), job->seal.content);
+        r = record_digest(text + 1, strlen(text + 1), job->seal.content);
         if (r >= 0)
-                r = evidence_sha256("", 0, job->found.sha256);
+                r = record_digest("", 0, job->found.sha256);
         if (r < 0)
                 return r;
         if (seal_print(job->scan->manager->log, job->servers[0].run, &job->seal, &job->found, sealed) < 0)

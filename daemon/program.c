@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "daemon/program.h"
+#include "daemon/record/record.h"
 
 static bool is_same(const struct stat *a, const struct stat *b) {
         return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -29,7 +30,7 @@ const char *program_sha256(Program *program, const char *path) {
         bytes = mmap(NULL, (size_t) status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)
                 return NULL;
-        if (evidence_sha256(bytes, (size_t) status.st_size, program->sha256) < 0)
+        if (record_digest(bytes, (size_t) status.st_size, program->sha256) < 0)
                 program->sha256[0] = '\0';
         (void) munmap(bytes, (size_t) status.st_size);
         program->status = status;

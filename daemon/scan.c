@@ -121,7 +121,7 @@ static int hash_limits(Scan *scan) {
         int r;
 
         r = plan_limits(scan->plan, &limits);
-        return r < 0 ? r : evidence_sha256(limits, strlen(limits), scan->limits_sha256);
+        return r < 0 ? r : record_digest(limits, strlen(limits), scan->limits_sha256);
 }
 
 static int scan_fill(Scan *scan) {
@@ -132,7 +132,7 @@ static int scan_fill(Scan *scan) {
                 if (r < 0)
                         return r;
         }
-        r = evidence_sha256(scan->plan->text, scan->plan->n_text, scan->plan_sha256);
+        r = record_digest(scan->plan->text, scan->plan->n_text, scan->plan_sha256);
         if (r >= 0)
                 r = hash_limits(scan);
         if (r < 0)

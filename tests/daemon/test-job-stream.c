@@ -210,7 +210,7 @@ static void test_the_digest_in_the_record_is_that_of_the_evidence(void **state) 
         fclose(copy);
         assert_true(n > 1000);
         assert_int_equal(bytes[n - 1], '\n');
-        assert_int_equal(evidence_sha256(bytes, n, digest), 0);
+        assert_int_equal(record_digest(bytes, n, digest), 0);
         assert_int_equal(place_newest_verified(trial.manager->log, &where, NULL, &verified), 0);
         assert_non_null(memmem(verified.payload, verified.n_payload, digest, strlen(digest)));
         assert_non_null(memmem(verified.payload, verified.n_payload, name, strlen(name)));
