@@ -51,7 +51,7 @@ typedef struct JobServer {
         Result result;
 } JobServer;
 
-/* What its file says beside what was asked for, see job-file.h. */
+/* The file of a job says this beside what was asked for, see job-file.h. */
 typedef struct JobSeal {
         char content[EVIDENCE_DIGEST_HEX]; /* SHA-256 of what was asked for, as it stands there; "": no file was written */
         bool is_due;                       /* the log has refused its records */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How a file becomes an archive, whose lines are durable before a record says so. */
+/* A file becomes an archive: its lines are durable before a record says so. */
 
 #include "daemon/record/log/log-archive.h"
 

@@ -46,7 +46,7 @@ static bool is_away(const RecordHealth *chip) {
         return chip->n_steps > 0;
 }
 
-/* What a plan tests it tests in steps. */
+/* Each test is a step, so a record without any tells of a result that was lost. */
 static bool is_lost(const Health *health) {
         if (!health->is_rollup)
                 return health->chip.n_steps == 0;

@@ -211,7 +211,7 @@ static void print_passed(Printer *printer, const RecordHealth *chip) {
         print_unknown(printer, chip);
 }
 
-/* Who repaired the chip looks for the failure that this record clears; which it was, one record cannot prove: ", after the failure in record 7, as it says" */
+/* The technician who repaired the chip looks for the failure that this record clears; one record cannot prove which it was: ", after the failure in record 7, as it says" */
 static void print_standing(Printer *printer, const RecordHealth *chip) {
         if (!chip->standing.is_told || (chip->result != RESULT_PASSED && chip->result != RESULT_WARNED))
                 return;

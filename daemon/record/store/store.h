@@ -236,7 +236,7 @@ struct json_t;
  * from the statement by the rules of now.
  */
 int store_derive_signed(Store *store, const RecordEntry *entry, struct json_t *statement);
-/* Says so of the part of ENTRY in DERIVED. */
+/* Tells DERIVED that a record of the part of ENTRY is unread, so that store_compare_derived() holds its facts against nothing. */
 int store_note_unread(Store *derived, const RecordEntry *entry);
 /*
  * Whether both tables are what DERIVED has. -EBADMSG, and *ret_wrong (malloc'd) says which part differs. A failure that a record may have cleared whose
