@@ -73,16 +73,19 @@ static void assert_refused(const char *says) {
         }
 }
 
+/* RET is what it said before, or NULL. */
 static int decide(const char *note, char **ret) {
         RecordLogOptions options = published_options(&published, published.log_key, published.anchor);
 
+        free(*ret);
+        *ret = NULL;
         return record_log_decide(&options, &(RecordDecision) { note, 1007, "ann" }, ret);
 }
 
 static json_t *payload_of(RecordLog *log, uint64_t index, const char *reason) {
         RecordKeyring *keyring = place_keyring(&published.place);
         RecordVerified verified;
-        json_t *payload;
+        json_t *payload, *predicate;
 
         place_verify(log, keyring, index, &verified);
         assert_string_equal(verified.entry.type, RECORD_TYPE_DECISION);
@@ -92,7 +95,9 @@ static json_t *payload_of(RecordLog *log, uint64_t index, const char *reason) {
         payload = json_loadb(verified.payload, verified.n_payload, 0, NULL);
         record_verified_done(&verified);
         (void) record_keyring_free(keyring);
-        return json_object_get(payload, "predicate");
+        predicate = json_incref(json_object_get(payload, "predicate"));
+        json_decref(payload);
+        return predicate;
 }
 
 /* Whoever audits the log is shown the decision, and that it tells of the records before it. */
@@ -119,7 +124,7 @@ static void assert_audited(RecordLog *log) {
 static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed) {
         _cleanup_free_ char *text = NULL, *wrong = NULL;
         char reason[256], after[48] = "";
-        const json_t *said;
+        json_t *said;
         RecordLog *log;
         int r;
 
@@ -139,6 +144,7 @@ static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed)
         assert_string_equal(json_string_value(json_object_get(json_object_get(said, "operator"), "name")), "ann");
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "kept"), "size")), index);
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "signed"), "size")), n_signed);
+        json_decref(said);
         published_append(&published, log, 2);
         published_wait(log, index + 3);
         assert_int_equal(record_log_check(log, &wrong), 0);
@@ -317,7 +323,6 @@ static void test_a_checkpoint_of_another_is_no_damage(void **state) {
                 put(published.anchor, text, n);
                 assert_int_equal(published_open(&published, &log, &error), -EBADMSG);
                 assert_non_null(strstr(error, "Use the log and key it belongs to"));
-                free(error);
                 assert_int_equal(decide(NOTE, &error), -EBADMSG);
         }
 }
@@ -454,10 +459,8 @@ static void test_what_cannot_be_decided(void **state) {
         assert_int_equal(decide(NOTE, &text), -EBADMSG);
         assert_non_null(strstr(text, "the last record, 4"));
         remove_state();
-        free(text);
         assert_int_equal(decide("", &text), -EINVAL);
         assert_non_null(strstr(text, "the note is not one line"));
-        free(text);
         assert_int_equal(decide("two\nlines", &text), -EINVAL);
         assert_refused("its key has signed");
 }
@@ -503,6 +506,7 @@ static void digest_of(const char *which, char hex[static DIGEST_HEX]) {
 static void assert_told(void) {
         _cleanup_free_ char *text = NULL, *wrong = NULL;
         char reason[128], hex[DIGEST_HEX];
+        json_t *predicate;
         const json_t *said;
         RecordLog *log;
         int r;
@@ -512,12 +516,14 @@ static void assert_told(void) {
                 fail_msg("%d: %s", r, text ?: "");
         log = open_log();
         (void) snprintf(reason, sizeof(reason), ": went on from 6 records, records-pruned, as uid 1007 decided: " NOTE);
-        said = json_object_get(payload_of(log, 6, reason), "pruned");
+        predicate = payload_of(log, 6, reason);
+        said = json_object_get(predicate, "pruned");
         assert_int_equal(json_integer_value(json_object_get(said, "records")), 2);
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "range"), "first")), 1);
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "range"), "end")), 4);
         digest_of("1, 3", hex);
         assert_string_equal(json_string_value(json_object_get(said, "sha256")), hex);
+        json_decref(predicate);
         r = record_log_check(log, &wrong);
         if (r < 0)
                 fail_msg("%d: %s", r, wrong ?: "");
@@ -588,7 +594,6 @@ static void test_an_envelope_that_is_put_back_is_no_damage(void **state) {
         execute(back);
         assert_refused("record 3 has no envelope");
         assert_refused("Put the newest backup back. Whoever answers for it");
-        free(text);
         assert_int_equal(decide(NOTE, &text), 0);
         log = open_log();
         said = json_object_get(payload_of(log, 7, "records-pruned"), "pruned");
@@ -615,6 +620,7 @@ static void test_a_decision_names_all_that_is_gone(void **state) {
         log = open_log();
         said = payload_of(log, 6, "checkpoints-lost");
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "pruned"), "records")), 3);
+        json_decref(said);
         (void) record_log_free(log);
 }
 

@@ -97,15 +97,18 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
         json_decref(payload);
 }
 
+static json_t *read_again(RecordLog *log, uint64_t index) {
+        _cleanup_free_ char *text = payload_of(&payloads, log, index);
+
+        return json_loads(text, 0, NULL);
+}
+
 static json_t *sign_again(const Server *server) {
         json_t *payload;
         RecordLog *log;
-        char *text;
 
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
-        text = payload_of(&payloads, log, server_scan(server, log));
-        payload = json_loads(text, 0, NULL);
-        free(text);
+        payload = read_again(log, server_scan(server, log));
         (void) record_log_free(log);
         return payload;
 }
@@ -113,12 +116,9 @@ static json_t *sign_again(const Server *server) {
 static json_t *roll_up_again(const Server *server) {
         json_t *payload;
         RecordLog *log;
-        char *text;
 
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
-        text = payload_of(&payloads, log, server_scan(server, log) + SERVER_CHIPS);
-        payload = json_loads(text, 0, NULL);
-        free(text);
+        payload = read_again(log, server_scan(server, log) + SERVER_CHIPS);
         (void) record_log_free(log);
         return payload;
 }
@@ -206,8 +206,8 @@ static void test_parts_and_circumstances_are_told_once(void **state) {
         server->scan.run.operator = "eva";
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         first = server_scan(server, log);
-        chip = json_loads(payload_of(&payloads, log, first + 2), 0, NULL);
-        roll_up = json_loads(payload_of(&payloads, log, first + SERVER_CHIPS), 0, NULL);
+        chip = read_again(log, first + 2);
+        roll_up = read_again(log, first + SERVER_CHIPS);
         (void) record_log_free(log);
 
         assert_string_equal(json_at(chip, "assemblies", text),

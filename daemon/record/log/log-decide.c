@@ -57,6 +57,8 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
         assert(options && decision && ret);
 
         if (!note_text_is_valid(decision->note)) {
+                (void) record_key_free(options->key);
+                (void) record_key_free(options->log_key);
                 *ret = strdup("the note is not one line of 1 to 256 characters. Nothing was decided");
                 return -EINVAL;
         }

@@ -64,17 +64,20 @@ static int mend_finding(RecordLog *log, char **ret_wrong) {
 }
 
 static int open_stores(RecordLog *log, char **ret_wrong) {
+        _cleanup_free_ char *remark = NULL; /* of an opening that succeeds in spite of it */
         uint64_t published = 0;
         bool has_changed;
         Head head;
         int r;
 
-        r = store_open(log->path, log->station.origin, &log->store, ret_wrong);
-        if (r < 0)
+        r = store_open(log->path, log->station.origin, &log->store, &remark);
+        if (r < 0) {
+                *ret_wrong = TAKE_PTR(remark);
                 return r;
+        }
         r = store_head(log->store, &head);
         if (r < 0) {
-                if (r == -EBADMSG && !*ret_wrong)
+                if (r == -EBADMSG)
                         *ret_wrong = strdup("the log has a gap");
                 return r;
         }
@@ -98,6 +101,8 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
                 r = store_has_changed(log->store, &has_changed); /* since now */
         if (r == 0)
                 atomic_store(&log->published, published);
+        if (r == 0 && remark)
+                r = log_remark(ret_wrong, TAKE_PTR(remark));
         return r < 0 ? r : mend_finding(log, ret_wrong);
 }
 
