@@ -66,16 +66,17 @@ int evidence_create(const char *folder, const char *run, EvidenceFile **ret) {
         return 0;
 }
 
-/* Reads N bytes from the start, whole lines at a time, and leaves FILE behind them. EACH may be NULL. */
-static int reread(EvidenceFile *file, uint64_t n, int (*each)(const char *bytes, size_t n, void *userdata), void *userdata) {
+/* Reads what MARK tells of from the start, whole lines at a time, and leaves FILE behind them. EACH may be NULL. -EBADMSG: these were other bytes. */
+static int reread(EvidenceFile *file, const EvidenceMark *mark, int (*each)(const char *bytes, size_t n, void *userdata), void *userdata) {
         _cleanup_free_ char *buffer = malloc(SLICE_BYTES);
+        char digest[EVIDENCE_DIGEST_HEX];
         int r = 0;
 
         if (!buffer || EVP_DigestInit_ex(file->digest, EVP_sha256(), NULL) != 1)
                 return -ENOMEM;
 
-        for (file->size = 0; file->size < n;) {
-                ssize_t got = pread(file->fd, buffer, MIN(n - file->size, SLICE_BYTES), (off_t) file->size);
+        for (file->size = 0; file->size < mark->bytes;) {
+                ssize_t got = pread(file->fd, buffer, MIN(mark->bytes - file->size, SLICE_BYTES), (off_t) file->size);
                 const char *end = got > 0 ? memrchr(buffer, '\n', (size_t) got) : NULL;
                 size_t n_lines = end ? (size_t) (end + 1 - buffer) : 0;
 
@@ -89,7 +90,8 @@ static int reread(EvidenceFile *file, uint64_t n, int (*each)(const char *bytes,
                         return -EIO;
                 file->size += n_lines;
         }
-        return 0;
+        r = evidence_digest(file, digest);
+        return r < 0 ? r : strcmp(digest, mark->sha256) == 0 ? 0 : -EBADMSG;
 }
 
 static int file_open(const char *folder, const char *run, EvidenceFile **ret) {
@@ -109,20 +111,15 @@ static int file_open(const char *folder, const char *run, EvidenceFile **ret) {
 
 int evidence_check(const char *folder, const char *run, const EvidenceMark *mark) {
         _cleanup_(evidence_freep) EvidenceFile *file = NULL;
-        char digest[EVIDENCE_DIGEST_HEX];
         int r;
 
         r = file_open(folder, run, &file);
         if (r == -ENOENT)
                 return mark->bytes > 0 ? -EBADMSG : 0;
-        if (r >= 0)
-                r = reread(file, mark->bytes, NULL, NULL);
-        if (r >= 0)
-                r = evidence_digest(file, digest);
-        return r < 0 ? r : strcmp(digest, mark->sha256) == 0 ? 0 : -EBADMSG;
+        return r < 0 ? r : reread(file, mark, NULL, NULL);
 }
 
-int evidence_reopen(const char *folder, const char *run, uint64_t n,
+int evidence_reopen(const char *folder, const char *run, const EvidenceMark *mark,
                     int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
                     EvidenceFile **ret) {
         _cleanup_(evidence_freep) EvidenceFile *file = NULL;
@@ -130,7 +127,7 @@ int evidence_reopen(const char *folder, const char *run, uint64_t n,
 
         r = file_open(folder, run, &file);
         if (r >= 0)
-                r = reread(file, n, each, userdata);
+                r = reread(file, mark, each, userdata);
         if (r < 0)
                 return r;
         if (ftruncate(file->fd, (off_t) file->size) < 0 || lseek(file->fd, 0, SEEK_END) < 0)

@@ -30,8 +30,11 @@ typedef struct EvidenceMark {
 int evidence_create(const char *folder, const char *run, EvidenceFile **ret);
 /* Whether that of an earlier life still begins with what was marked. -EBADMSG: it does not. No file holds nothing. */
 int evidence_check(const char *folder, const char *run, const EvidenceMark *mark);
-/* Opens it for appending, and calls EACH for the first N bytes that it holds, slice by slice, whole lines. What follows is cut off. */
-int evidence_reopen(const char *folder, const char *run, uint64_t n,
+/*
+ * Opens it for appending, and calls EACH for what MARK tells of, slice by slice, whole lines. What follows is cut off. -EBADMSG: these are other bytes than
+ * were marked, also where they were exchanged since evidence_check(); then nothing of what EACH was given may be built on.
+ */
+int evidence_reopen(const char *folder, const char *run, const EvidenceMark *mark,
                     int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
                     EvidenceFile **ret);
 EvidenceFile *evidence_free(EvidenceFile *file); /* closes it; the file stays */

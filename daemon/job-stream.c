@@ -401,17 +401,33 @@ static int on_old_bytes(const char *bytes, size_t n, void *userdata) {
         return stream_reader_feed(job->reader, bytes, n);
 }
 
-/* What an earlier daemon kept was understood line by line; where it is not any more, nothing is built on it.
- */
+static int new_tally(const Job *job, Tally **ret) {
+        Selected selected[JOB_SERVERS_MAX];
+
+        for (size_t i = 0; i < job->n_servers; i++)
+                selected[i] = (Selected) { job->servers[i].target, job->servers[i].chips };
+        return tally_new(job->scan->plan, selected, job->n_servers, ret);
+}
+
+/* What an earlier daemon kept was understood line by line; where it is not any more, or is not what was kept, nothing is built on it. */
 static int read_evidence(Job *job) {
+        _cleanup_(tally_freep) Tally *unread = NULL;
         int r;
 
-        r = stream_reader_new(true, 0, on_event, job, &job->reader);
+        r = new_tally(job, &unread);
+        if (r >= 0)
+                r = stream_reader_new(true, 0, on_event, job, &job->reader);
         if (r < 0)
                 return r;
 
-        return evidence_reopen(job->scan->manager->config->evidence, job->servers[0].run, job->found.bytes, on_old_bytes, job,
-                               &job->evidence);
+        tally_read_rotations(unread, job->scan->manager->log);
+        r = evidence_reopen(job->scan->manager->config->evidence, job->servers[0].run, &job->found, on_old_bytes, job,
+                            &job->evidence);
+        if (r < 0) {
+                tally_free(job->tally);
+                job->tally = TAKE_PTR(unread);
+        }
+        return r;
 }
 
 /* It had ended, and what it found was not recorded before the daemon did. */

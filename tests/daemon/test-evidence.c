@@ -86,7 +86,7 @@ static void test_what_follows_the_mark_is_cut_off_when_it_is_opened_again(void *
         assert_int_equal(evidence_mark(file, &mark), 0);
         assert_int_equal(evidence_append(file, "hal", 3), 0);
         assert_int_equal(evidence_check(folder, RUN, &mark), 0);
-        assert_int_equal(evidence_reopen(folder, RUN, mark.bytes, collect, all, &again), 0);
+        assert_int_equal(evidence_reopen(folder, RUN, &mark, collect, all, &again), 0);
         assert_string_equal(all, "one\ntwo\n");
         assert_int_equal(evidence_size(again), 8);
         assert_int_equal(evidence_append(again, "3\n", 2), 0);
@@ -100,8 +100,8 @@ static void test_what_is_not_what_was_marked_is_told(void **state) {
         EvidenceMark mark, nothing;
 
         for (size_t i = 0; i < sizeof(altered) / sizeof(*altered); i++) {
-                _cleanup_(evidence_freep) EvidenceFile *file = NULL;
-                char path[128];
+                _cleanup_(evidence_freep) EvidenceFile *file = NULL, *again = NULL;
+                char path[128], all[64] = "";
 
                 assert_int_equal(evidence_create(folder, RUN, &file), 0);
                 assert_int_equal(evidence_mark(file, &nothing), 0);
@@ -115,6 +115,7 @@ static void test_what_is_not_what_was_marked_is_told(void **state) {
                         assert_int_equal(unlink(path), 0);
                 assert_int_equal(evidence_check(folder, RUN, &mark), -EBADMSG);
                 assert_int_equal(evidence_check(folder, RUN, &nothing), 0);
+                assert_int_equal(evidence_reopen(folder, RUN, &mark, collect, all, &again), altered[i] ? -EBADMSG : -ENOENT);
                 (void) unlink(path);
         }
 }
