@@ -49,8 +49,6 @@ expect 64 "no such folder" assayctl audit --archive "$stage/nowhere"
 # A reader who asks for one is told where it is; it is proven as ever, and a copy of it verifies.
 expect 2 "a record that was dropped" assayctl verify 1
 has "it was pruned, and is in the archive records-000000000000.intoto.jsonl: verify a copy of it, line 2 (sed -n), with --proof, which export 1 --format proof writes"
-counted() { assayctl status | grep -q "; [0-9]* without an envelope by then"; }
-stage_await "the reading, which says when it counted," counted
 expect 2 "is not explained" assayctl explain 300
 has "it was pruned, and is in the archive records-000000000256.intoto.jsonl"
 expect 0 "but the line of its archive verifies" assayctl verify <(sed -n 2p "$stage/archive/records-000000000000.intoto.jsonl")
@@ -183,6 +181,12 @@ printf '\1' | dd of="$stage/changed/tile/1/000.p/2" bs=1 seek=40 conv=notrunc st
 expect 3 "a hash of a higher tile" audit "$stage/changed"
 row "tile-wrong +256-511"
 
+# The first reading may have ended before the envelopes moved, and the next is due in a day: that of the next start counts them.
+stop
+stage_daemon us0-0
+counted() { assayctl status | grep -q "; $n without an envelope by then"; }
+stage_await "a reading of a log whose envelopes have moved" counted
+
 # In the database.
 stop
 change() { # STATEMENT
@@ -201,6 +205,6 @@ for row in $first 550 602; do
 done
 stage_daemon us0-0
 expect 0 "and goes on where it is whole" assayctl audit --strict
-has "605, verified $((605 - n)), pruned $n"
+has "606, verified $((606 - n)), pruned $n"
 
 done_expecting
