@@ -73,6 +73,14 @@ def await_scan():
                         return time.sleep(0.3)
                 time.sleep(0.02)
 
+# A scan, and a daemon that is stopped in the middle of it.
+def stop_within():
+        child = start("scan", "us0-0", "us0-1", "us0-2", "--plan", "production")
+        await_scan()
+        os.kill(daemon, signal.SIGSTOP)
+        await_line(child, "assayd does not answer (stopped?)")
+        return child
+
 # Before the daemon has taken it.
 os.kill(daemon, signal.SIGSTOP)
 child = start("scan", "us0-0")
@@ -82,20 +90,14 @@ end(child, 130)
 os.kill(daemon, signal.SIGCONT)
 
 # In the middle, and it goes on.
-child = start("scan", "us0-0", "us0-1", "us0-2", "--plan", "production")
-await_scan()
-os.kill(daemon, signal.SIGSTOP)
-await_line(child, "assayd does not answer (stopped?)")
+child = stop_within()
 os.kill(daemon, signal.SIGCONT)
 await_line(child, "answers again")
 child.send_signal(signal.SIGINT)
 end(child, 1, 2) # 1: something was found before
 
 # In the middle, and somebody waits for the end of it.
-child = start("scan", "us0-0", "us0-1", "us0-2", "--plan", "production")
-await_scan()
-os.kill(daemon, signal.SIGSTOP)
-await_line(child, "assayd does not answer (stopped?)")
+child = stop_within()
 child.send_signal(signal.SIGINT)
 await_line(child, "is cancelled when assayd answers again, if somebody still waits for it")
 os.kill(daemon, signal.SIGCONT)
@@ -103,10 +105,7 @@ await_line(child, "cancelling scan 3, waiting for its records")
 end(child, 1, 2)
 
 # In the middle, and somebody leaves.
-child = start("scan", "us0-0", "us0-1", "us0-2", "--plan", "production")
-await_scan()
-os.kill(daemon, signal.SIGSTOP)
-await_line(child, "assayd does not answer (stopped?)")
+child = stop_within()
 child.send_signal(signal.SIGINT)
 await_line(child, "is cancelled when assayd answers again, if somebody still waits for it")
 child.send_signal(signal.SIGINT)

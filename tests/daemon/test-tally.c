@@ -123,6 +123,15 @@ static void round_well(const char *chip) {
         assert_int_equal(end(chip, "rounding", VERDICT_PASSED, REASON_NONE), 0);
 }
 
+static void all_round_well(void) {
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                char chip[32];
+
+                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
+                round_well(chip);
+        }
+}
+
 /* What CHIP came to: its result, and the verdict and reason of its second step. */
 static Result judge(unsigned chip, Verdict *ret_verdict, Reason *ret_reason, Result *ret_server) {
         RecordRun run = { .id = "0190163d-8694-739b-aea5-966c26f8ad91", .stage = STAGE_PREFLIGHT, .plan = "two",
@@ -180,12 +189,7 @@ static void test_what_never_reported_is_an_error_with_the_reason_of_the_end(void
 
 static void test_a_step_on_the_server_counts_for_each_chip_by_its_part(void **state) {
         prepare("us0-0");
-        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
-                char chip[32];
-
-                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
-                round_well(chip);
-        }
+        all_round_well();
         assert_int_equal(start("us0-0", "neuronlink"), 0);
         assert_int_equal(find("us0-0", "neuronlink", SEVERITY_FAIL, "us0-0/chip1/link-x+"), 0);
         assert_int_equal(find("us0-0", "neuronlink", SEVERITY_WARN, "us0-0/chip2/link-x+"), 0);
@@ -212,12 +216,7 @@ static void test_a_step_on_the_server_counts_for_each_chip_by_its_part(void **st
 
 static void test_a_failure_that_lies_in_no_chip_fails_the_server(void **state) {
         prepare("us0-0");
-        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
-                char chip[32];
-
-                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
-                round_well(chip);
-        }
+        all_round_well();
         assert_int_equal(server_result(), RESULT_PASSED); /* the optional step never ran */
         assert_int_equal(start("us0-0", "neuronlink"), 0);
         assert_int_equal(find("us0-0", "neuronlink", SEVERITY_FAIL, "us0-0"), 0);
@@ -256,12 +255,7 @@ static void test_a_value_that_lies_in_no_chip_makes_the_server_no_better_than_it
                                       .measurement = { .name = row->name, .value = cases[i].value, .unit = row->unit, .limit_type = cases[i].type, .where = at("us0-0") } };
 
                 prepare("us0-0");
-                for (unsigned c = 0; c < TARGET_CHIPS; c++) {
-                        char chip[32];
-
-                        (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
-                        round_well(chip);
-                }
+                all_round_well();
                 assert_int_equal(start("us0-0", "neuronlink"), 0);
                 assert_int_equal(tell(&event), 0);
                 if (server_result() != cases[i].result)
@@ -275,12 +269,7 @@ static void test_a_warning_that_lies_in_no_chip_is_that_of_the_scan(void **state
         RecordScan scan;
 
         prepare("us0-0");
-        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
-                char chip[32];
-
-                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
-                round_well(chip);
-        }
+        all_round_well();
         assert_int_equal(start("us0-0", "neuronlink"), 0);
         assert_int_equal(find("us0-0", "neuronlink", SEVERITY_WARN, "us0-0"), 0);
         for (unsigned c = 0; c < TARGET_CHIPS; c++) {
