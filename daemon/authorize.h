@@ -36,7 +36,7 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
 bool authority_has_answer(const Authority *authority, const sd_bus_message *message);
 
 /*
- * What the bus has told of the user of a sender. It is remembered for as long as no 256 others came since: to ask again is to read all that the bus has for
+ * The user of a sender, as the bus has told it, is remembered for as long as no 256 others came since: to ask again is to read all that the bus has for
  * us before it answers, which a flood makes a hundred megabytes. NAME NULL, as on a direct connection: nothing is remembered.
  */
 void authority_remember(Authority *authority, const char *name, uid_t uid);

@@ -49,7 +49,7 @@ static void packed_name(const char *name, char ret[static 256]) {
         (void) snprintf(ret, 256, "%s" PACKED_SUFFIX, name);
 }
 
-/* What stands there is not always what assayd has put there: a pipe would be waited for by whoever opens or reads it, and by all of assayd with it. */
+/* Something else than a file of assayd's may stand there: a pipe would be waited for by whoever opens or reads it, and by all of assayd with it. */
 static int open_file(int folder_fd, const char *name, int flags) {
         _cleanup_close_ int fd = openat(folder_fd, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0640);
         struct stat st;

@@ -409,7 +409,7 @@ static int new_tally(const Job *job, Tally **ret) {
         return tally_new(job->scan->plan, selected, job->n_servers, ret);
 }
 
-/* What an earlier daemon kept was understood line by line; where it is not any more, or is not what was kept, nothing is built on it. */
+/* An earlier daemon understood its evidence line by line; where these lines are understood no more, or are others, nothing is built on them. */
 static int read_evidence(Job *job) {
         _cleanup_(tally_freep) Tally *unread = NULL;
         int r;

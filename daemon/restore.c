@@ -174,7 +174,7 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
         return 0;
 }
 
-/* What cannot be read, or is not what an assayd of this log has left there, is built on by nobody: the log knows that its runs were begun, and they are closed. */
+/* Nobody builds on a file that cannot be read, or that no assayd of this log has left there: the log knows that its runs were begun, and they are closed. */
 static void restore_one(Restoring *restoring, const char *name) {
         Manager *manager = restoring->manager;
         JobFile file;

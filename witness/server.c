@@ -120,7 +120,7 @@ static enum MHD_Result answer(Server *server, struct MHD_Connection *connection,
         return MHD_YES;
 }
 
-/* What is held is read once all that waits is on the disk, too. */
+/* The checkpoint that is held is read once all that waits is on the disk, too. */
 static void conclude(Server *server, Upload *upload, int committed) {
         if (!*upload->hash)
                 return witness_conclude(server->witness, &upload->reply, committed);

@@ -75,7 +75,7 @@ static void test_what_a_record_calls_archived_is_no_hole(void **state) {
         trial_done(&trial);
 }
 
-/* Who tells no boot was in none that is known: it is no start of the machine, and a hole before it neither. */
+/* A heartbeat that tells no boot is no start of the machine, and a hole before it is none either. */
 static void test_a_hole_is_no_boot(void **state) {
         json_t *chip;
         Trial trial;
@@ -310,7 +310,7 @@ static void test_an_archive_has_what_is_not_here(void **state) {
         trial.tells_leaves = false;
         assert_int_equal(run_with_archive(&trial), RESULT_PASSED);
 
-        /* What it has not is nowhere, whatever is said of it. */
+        /* A record that it lacks is nowhere, whatever is said of it. */
         trial.tells_leaves = true;
         instead[60] = strdup("");
         assert_int_equal(run_with_archive(&trial), RESULT_INCONCLUSIVE);

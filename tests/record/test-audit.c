@@ -304,7 +304,7 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
         }
 }
 
-/* What a chip's record says of its server and place, or does not, is found where its roll-up says it. */
+/* The roll-up says of which server and in which place a chip is, and its record agrees. */
 static void test_a_roll_up_is_of_the_server_of_its_chips(void **state) {
         static const Change changes[] = {
                 { 2, "predicate.host", "{\"uri\":\"urn:dev:ops:32473-Small-SRV00018\"}", RECORD_AUDIT_ROLL_UP },
@@ -471,7 +471,7 @@ static void test_a_decision_is_about_the_records_before_it(void **state) {
         }
 }
 
-/* What was pruned tells nothing of a chip in a run that began later, nor does it hide what is here: who has no record of a chip cannot name an old one. */
+/* A pruned record tells nothing of a chip in a run that began later, nor does it hide what is here: a roll-up that has no record of a chip cannot name an old one. */
 static void test_a_roll_up_names_no_record_from_before_its_run(void **state) {
         static const struct {
                 bool hides[LEDGER_SCAN + 2];

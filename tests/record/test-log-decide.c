@@ -552,7 +552,7 @@ static void assert_no_other(const char *sql) {
 
 #define GONE(keyid) "UPDATE record SET payload = NULL, signature = NULL, keyid = " keyid " WHERE idx IN (1, 3);"
 
-/* What earlier assayds have pruned, and what somebody has taken away, looks alike: the mark is nobody's signature, nor is the version of the tables. */
+/* Envelopes that earlier assayds have pruned, and those that somebody has taken away, look alike: the mark is nobody's signature, nor is the version of the tables. */
 static void test_envelopes_that_are_gone_stop_the_log(void **state) {
         static const char *const gone[] = {
                 GONE("''"),

@@ -449,7 +449,7 @@ static void test_a_rule_that_changes_stops_no_log(void **state) {
         assert_found("UPDATE record", "record 0");
 }
 
-/* What no rule of today can read: of chip 5 in the second scan, behind a failure of chip 3. */
+/* Chip 5 has a record that no rule of today can read in the second scan, behind a failure of chip 3. */
 static void make_unread_log(void) {
         static const char from[] = "\"stage\":\"PREFLIGHT\"", to[] = "\"stage\":\"PREFLIGHX\"";
         RecordLog *log = open_log();

@@ -48,7 +48,7 @@ static void execute(sqlite3 *db, const char *sql) {
 }
 
 /*
- * What stood in the tables of each version: its own texts, so that nothing is taken from what brings them up. These assayds made `record` and later `entry`
+ * The tables of each version stood so: its own texts, so that nothing is taken from what brings them up. These assayds made `record` and later `entry`
  * under another name: SQLite writes a name that was changed in quotes.
  */
 #define COMMON                                                                                                \

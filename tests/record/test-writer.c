@@ -326,7 +326,7 @@ static void test_a_log_that_an_old_copy_is_written_over_is_given_up(void **state
         }
 }
 
-/* What the tables of an old copy lead to is sound: before anything else is written only the last record tells it apart. */
+/* The tables of an old copy lead to sound records: before anything else is written only the last record tells it apart. */
 static void test_nobody_is_answered_from_an_old_copy(void **state) {
         static const char *const moves[] = { "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(PASSIVE)" };
 

@@ -103,7 +103,7 @@ static Verdict any_verdict(void) {
         return draw_below(8) > 0 ? VERDICT_PASSED : (Verdict) draw_below(_VERDICT_MAX);
 }
 
-/* What a step that passed has to say: a daemon believes none that does not. */
+/* A step that passed has to say these: a daemon believes none that does not. */
 static void say_sound(Judges *judges, size_t step, const char *unit, const Location *where) {
         Event event = { .type = EVENT_MEASUREMENT, .unit = unit };
 

@@ -131,7 +131,7 @@ int audit_archive_take(RecordAudit *audit, const AuditRecord *record) {
                         audit_find(audit, RECORD_AUDIT_ARCHIVE, index, index, "%s is not the archive that it tells of: it has %" PRIu64 " bytes, and its SHA-256 is %s",
                                    record_archive_name(archive.first, name), size, digest);
         }
-        /* What an archive that was given has is no hole any more: what is still one is not in it either. */
+        /* A record that the given archive has is no hole any more: one that still is a hole is not in it either. */
         if (!is_it && holes)
                 region_set_unite(&holes->dropped, &archive.dropped);
         return r == -ENOENT ? 0 : r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What later records are held against, in objects of JSON, which have their members in the order in which they came:
+ * Later records are held against these objects of JSON, which have their members in the order in which they came:
  *
  *     runs         of which the roll-up is still to come, by ID: the record and place of the start, what begin_of() that told, and the chips met so far
  *     ended        the record of the roll-up of each of the others, by ID

@@ -122,7 +122,7 @@ bool audit_is_unread(const RecordAudit *audit, uint64_t index);
 void audit_hole(RecordAudit *audit, uint64_t index);
 /* It is here, and FAILED. */
 void audit_failed(RecordAudit *audit, uint64_t index);
-/* What stands behind it is signed with another key. */
+/* The record behind it is signed with another key. */
 void audit_changed(RecordAudit *audit, uint64_t index);
 /* 1: an archive has the record at the end of the tree, which was taken; 0: none has. */
 int audit_fill(RecordAudit *audit);

@@ -106,7 +106,7 @@ static bool judge_limit(const RecordStep *step, const Measurement *measurement, 
         return !wrong || judge_wrong(ret, "%.40s: %.60s: %s", step->name, measurement->name, wrong);
 }
 
-/* What each step says is of the chip that it is about, or of a part of it, and is said of that once: STEP's value of number INDEX. */
+/* A value of a kind that each step has is of the step's chip or of a part of it, and there is one of each part: STEP's value of number INDEX. */
 static bool judge_place(const RecordStep *step, size_t index, const Location *chip, Judgement *ret) {
         const Measurement *measurement = &step->measurements[index];
 

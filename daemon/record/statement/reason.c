@@ -187,7 +187,7 @@ static void print_left_out(Printer *printer, const RecordStep *step) {
                 printer_format(printer, ", %s: %zu left out", step->name, n);
 }
 
-/* What a pass of a check of a later assayd is worth nobody can tell here: ", not known here: coolant" */
+/* Nobody can tell here what a pass of a later assayd's check is worth: ", not known here: coolant" */
 static void print_unknown(Printer *printer, const RecordHealth *chip) {
         size_t n = 0, n_rows;
 

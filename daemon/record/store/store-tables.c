@@ -51,7 +51,7 @@ static const char from_hashes[] =
                 " FROM (SELECT hash FROM hash WHERE pos >= position(e.idx) AND pos < position(e.idx + 1) ORDER BY pos)) FROM old_entry AS e;"
                 "DROP TABLE hash; DROP TABLE old_entry";
 
-/* What was pruned before version 11, when no records told of archives, is marked, so that an export names none in its place. */
+/* Envelopes that were pruned before version 11, when no records told of archives, are marked, so that an export names none in their place. */
 static const char from_no_archives[] =
                 "UPDATE record SET keyid = '' WHERE coalesce(envelope, payload) IS NULL";
 

@@ -281,7 +281,7 @@ int store_end(Store *store, int r, bool *ret_unknown) {
 }
 
 /*
- * What is written behind a hole makes the write-ahead log as long as it was: whoever looks next finds nothing. An old copy that is written over the database
+ * A commit behind a hole makes the write-ahead log as long as it was: whoever looks next finds nothing. An old copy that is written over the database
  * leaves the file the one that is open: what it ends with is looked up where nobody can change it any more, and on the disk, for SQLite keeps the
  * pages that it has read until another connection has written.
  */
