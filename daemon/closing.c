@@ -115,9 +115,25 @@ bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome) {
         return true;
 }
 
-bool closing_has(const Closing *closing, const char *server) {
+/* As what is lost hides older passes: until its plan has looked again, and came to a verdict. */
+static bool has_looked_again(RecordLog *log, const RecordEntry *start, const Location *subject) {
+        RecordEntry entry = { .index = UINT64_MAX };
+        bool has_looked = false;
+
+        while (!has_looked && record_log_whole_before(log, subject, start->plan, entry.index, &entry) >= 0 && entry.index > start->index) {
+                _cleanup_(record_verified_done) RecordVerified verified = {};
+                _cleanup_(record_stand_done) RecordStand stand = {};
+
+                has_looked = record_log_verified(log, subject, &entry, &verified) >= 0 && record_stand_of(&verified, &stand) >= 0 &&
+                             stand.result != RESULT_INCONCLUSIVE && !stand.in_part;
+        }
+        return has_looked;
+}
+
+bool closing_has(const Closing *closing, const Location *subject) {
         for (size_t i = 0; closing && i < closing->n; i++)
-                if (strcmp(closing->entries[i].subject.server, server) == 0)
+                if (strcmp(closing->entries[i].subject.server, subject->server) == 0 &&
+                    !has_looked_again(closing->manager->log, &closing->entries[i], subject))
                         return true;
         return false;
 }

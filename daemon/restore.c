@@ -55,8 +55,11 @@ static int compare_run(const void *run, const void *item) {
         return strcmp(run, ((const Unfinished *) item)->entry.run);
 }
 
+/* NULL also where another file goes on with it, of which this one is a copy: it is signed once. */
 static Unfinished *find_run(Restoring *restoring, const char *run) {
-        return bsearch(run, restoring->items, restoring->n, sizeof(*restoring->items), compare_run);
+        Unfinished *found = bsearch(run, restoring->items, restoring->n, sizeof(*restoring->items), compare_run);
+
+        return found && !found->is_taken ? found : NULL;
 }
 
 /* The servers of FILE as the configuration knows them, or -ENOENT where it does not know one any more. */
@@ -174,7 +177,12 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
         return 0;
 }
 
-/* Nobody builds on a file that cannot be read, or that no assayd of this log has left there: the log knows that its runs were begun, and they are closed. */
+/* Whether R says that a scan is not to be gone on with at any time, and not that an accident keeps it from that now. */
+static bool is_for_good(int r) {
+        return r == -EBADMSG || r == -ENOENT || r == -EOPNOTSUPP;
+}
+
+/* Nobody builds on a file that no assayd of this log has left there, or that cannot be read for good: the log knows that its runs were begun, and they are closed. */
 static void restore_one(Restoring *restoring, const char *name) {
         Manager *manager = restoring->manager;
         JobFile file;
@@ -182,13 +190,16 @@ static void restore_one(Restoring *restoring, const char *name) {
 
         r = job_file_read(manager->log, manager->config->evidence, name, &file);
         if (r < 0)
-                log_warning_errno(r, "Failed to read %s, closing its scan: %m", name);
+                log_warning_errno(r, "Failed to read %s, %s: %m", name, is_for_good(r) ? "closing its scan" : "leaving it to the next start");
         else {
                 r = restore_file(restoring, &file, name);
                 if (r < 0)
-                        log_warning_errno(r, "Failed to go on with the scan of %s, closing it: %m", file.servers[0].name);
+                        log_warning_errno(r, "Failed to go on with the scan of %s, %s: %m", file.servers[0].name,
+                                          is_for_good(r) ? "closing it" : "leaving it to the next start");
         }
-        if (r < 0)
+        if (r < 0 && !is_for_good(r))
+                manager->runs_unknown = true;
+        else if (r < 0)
                 job_file_forget(manager->config->evidence, name);
         job_file_done(&file);
 }
@@ -263,10 +274,13 @@ void manager_restore(Manager *manager) {
                 return;
         }
 
-        each_file(&restoring, JOB_FILE_SUFFIX, restore_one);
+        /* What the log has refused comes first: an older copy of the same run tells less. */
         each_file(&restoring, JOB_FILE_UNRECORDED, restore_one);
+        each_file(&restoring, JOB_FILE_SUFFIX, restore_one);
         resume_scans(manager);
-        close_others(&restoring);
-        each_file(&restoring, EVIDENCE_SUFFIX, pack_one);
+        if (!manager->runs_unknown) { /* which files and runs those are that the next start goes on with */
+                close_others(&restoring);
+                each_file(&restoring, EVIDENCE_SUFFIX, pack_one);
+        }
         free(restoring.items);
 }

@@ -60,7 +60,7 @@ bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_
         else if (server)
                 (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan is not recorded yet: %s",
                                 server->is_unrecorded ? "assayd ended before" : "it is being signed");
-        else if (closing_has(manager->closing, subject->server))
+        else if (closing_has(manager->closing, subject))
                 (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan was interrupted, which is not recorded yet");
         else if (manager->runs_unknown)
                 (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "whether a scan was interrupted could not be found out. The next start of assayd tries again");

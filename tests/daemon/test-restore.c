@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "daemon/job-file.h"
+#include "daemon/record/log/log.h"
 #include "daemon/standing.h"
 #include "daemon/unrecorded.h"
 #include "tests/daemon/trial.h"
@@ -293,6 +294,15 @@ static void test_a_run_whose_beginning_cannot_be_read_stays_unfinished(void **st
         trial_done(&trial);
 }
 
+/* Any of them may have been of any server. */
+static void assert_runs_unknown(const Trial *trial) {
+        char reason[UNRECORDED_REASON_MAX];
+        Location where = { .server = "us0-1" };
+
+        assert_true(unrecorded_hides(trial->manager, &where, reason));
+        assert_string_equal(reason, "whether a scan was interrupted could not be found out. The next start of assayd tries again");
+}
+
 /* What is not known to be unfinished would be taken for finished, and its file thrown away. */
 static void test_a_table_that_cannot_be_read_costs_no_scan(void **state) {
         char path[128];
@@ -309,6 +319,7 @@ static void test_a_table_that_cannot_be_read_costs_no_scan(void **state) {
         assert_int_equal(sqlite3_exec(db, "UPDATE entry SET subject = '?' || subject WHERE idx = 0", NULL, NULL, NULL), SQLITE_OK);
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0); /* which the scrub will stop */
         assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
+        assert_runs_unknown(&trial);
 
         trial.manager = manager_free(trial.manager);
         assert_int_equal(sqlite3_exec(db, "UPDATE entry SET subject = substr(subject, 2) WHERE idx = 0", NULL, NULL, NULL), SQLITE_OK);
@@ -480,8 +491,9 @@ static RecordPart stand_of(const Trial *trial, const char *part, const char *pla
         return stand;
 }
 
-/* A chip passed; then a scan of it ends, and the log does not take what it found. */
+/* A chip passed; then a scan of it ends, and the log does not take what it found. Beside the folder of evidence is the job file of before that. */
 static void leave_waiting(Trial *trial) {
+        char command[256];
         Scan *scan;
 
         assert_int_equal(trial_new(PASSING, LIMITS, trial), 0);
@@ -491,6 +503,8 @@ static void leave_waiting(Trial *trial) {
         scan = trial_scan(trial, 1000, "us0-0/chip3");
         while (scan->state == SCAN_STARTING)
                 assert_true(sd_event_run(trial->event, UINT64_MAX) >= 0);
+        (void) snprintf(command, sizeof(command), "cp %s/evidence/*.job.json %s", trial->folder, trial->folder);
+        assert_int_equal(system(command), 0);
         limit_files(32768);
         assert_true(trial_run(trial, is_refused, scan, 60));
         assert_true(is_hidden(trial, "us0-0/chip3"));
@@ -544,6 +558,9 @@ static void test_what_waited_and_was_changed_passes_nothing(void **state) {
                 { "sed -i 's/\"chips\":8}/\"chips\":4}/' *.due.json", false },
                 { "sed -i 's/^{\"seal\":\"[^\"]*\",/{/' *.due.json", false },                      /* as an assayd of before wrote it */
                 { "for f in *.due.json; do mv $f ${f%.due.json}.job.json; done", true },         /* the seal says so, too */
+                { "for f in *.due.json; do cp $f ${f%.due.json}.job.json; done", true },         /* and yet it is signed once */
+                { "cp ../*.job.json .", true },                                                  /* an older copy takes nothing back */
+                { "for f in *.due.json; do cp ../*.job.json $f; done", true },                   /* the name says so before the seal does */
                 { "rm *.ocp.jsonl", false },
                 { "truncate -s -2 *.ocp.jsonl", false },
                 { "sed -i 2s/[0-9]/9/ *.ocp.jsonl", false },
@@ -573,8 +590,99 @@ static void test_what_waited_and_was_changed_passes_nothing(void **state) {
                 if (!rows[i].is_believed)
                         assert_string_equal(stand.reason, "us0-0/chip3: a scan was interrupted, and what it had found is lost");
                 assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX) + count_files(&trial, JOB_FILE_UNRECORDED), 0);
+                assert_int_equal(record_log_size(trial.manager->log), 18 + 3); /* each run has its start, its chips and its roll-up */
                 trial_done(&trial);
         }
+}
+
+/* An accident takes no result away: what cannot be read now is there for the next start, and so is its run. */
+static void test_a_file_that_cannot_be_read_now_is_left(void **state) {
+        char command[256];
+        Trial trial;
+
+        (void) signal(SIGXFSZ, SIG_IGN);
+        leave_waiting(&trial);
+        (void) snprintf(command, sizeof(command), "cd %s/evidence && for f in *.due.json; do mv $f .. && ln -s $f $f; done", trial.folder); /* -ELOOP */
+        assert_int_equal(system(command), 0);
+        assert_int_equal(trial_restart(&trial, DYING, LIMITS), 0);
+        assert_runs_unknown(&trial);
+        assert_null(trial.manager->closing);
+        assert_int_equal(count_files(&trial, JOB_FILE_UNRECORDED), 1);
+
+        (void) snprintf(command, sizeof(command), "mv %s/*.due.json %s/evidence", trial.folder, trial.folder);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(trial_restart(&trial, DYING, LIMITS), 0);
+        assert_false(is_hidden(&trial, "us0-1"));
+        assert_true(is_hidden(&trial, "us0-0/chip3"));
+        assert_false(all_finished(trial.manager));
+        assert_true(trial_run(&trial, all_finished, trial.manager, 60));
+        assert_true(none_unfinished(trial.manager->log));
+        trial_done(&trial);
+}
+
+/* The beginning of a run of the server NAME as a program of other rules signed it: behind AT stands an x, which is in no digest. */
+static void begin_loosely(Trial *trial, const char *name, const char *id, const char *at) {
+        static const char digest[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+        RecordRun run = { .id = id, .stage = STAGE_PREFLIGHT, .started_usec = 1795252442000000, .seed = 7, .plan = "quick", .plan_sha256 = digest,
+                          .limits_sha256 = digest, .worker_sha256 = digest };
+        RecordSubject server = { .serial = "SRV00017", .product = "Trn2" };
+        RecordLog *log = trial->manager->log;
+        uint64_t turns = 0, size = record_log_size(log);
+        DraftGroup *group;
+        Printer *parts[2];
+        char *found = NULL;
+
+        (void) snprintf(server.where.server, sizeof(server.where.server), "%s", name);
+        assert_int_equal(draft_start(&log->station, &run, &server, &group), 0);
+        parts[0] = &group->drafts[0].head;
+        parts[1] = &group->drafts[0].tail;
+        for (size_t i = 0; i < ELEMENTS(parts) && !found; i++)
+                found = memmem(parts[i]->text, parts[i]->n, at, strlen(at));
+        assert_non_null(found);
+        found[strlen(at)] = 'x';
+        assert_int_equal(queue_put(log, group, manager_next_ticket(trial->manager)), 0);
+        while (record_log_size(log) == size)
+                assert_true(turns++ < 1000000 && sd_event_run(trial->event, 1000) >= 0);
+}
+
+/* A rule that changes takes no server out of service: what can be told is told, and the rest hides a pass until its plan has looked again. */
+static void test_a_run_that_older_rules_began_hides_nothing_for_ever(void **state) {
+        uint64_t cursor = 0;
+        char command[256];
+        RecordEntry entry;
+        Trial trial;
+
+        assert_int_equal(trial_new(PASSING, LIMITS, &trial), 0);
+        (void) snprintf(command, sizeof(command), "cd %s && sed s/quick/other/ quick.yaml >other.yaml", trial.folder);
+        assert_int_equal(system(command), 0);
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0"), 60));
+        begin_loosely(&trial, "us0-0", "01934a6e-5e00-7000-8000-000000000001", "\"sha256\":\""); /* the digest of who the server is: it can be closed */
+        begin_loosely(&trial, "us0-1", "01934a6e-5e00-7000-8000-000000000002", "\"quick\",\"digest\":{\"sha256\":\""); /* that of its plan: a record of today needs one */
+        assert_int_equal(trial_restart(&trial, PASSING, LIMITS), 0);
+        assert_true(is_hidden(&trial, "us0-0"));
+        assert_false(trial_run(&trial, none_unfinished, trial.manager->log, 1));
+        assert_int_equal(record_log_unfinished(trial.manager->log, &cursor, &entry), 0);
+        assert_string_equal(entry.subject.server, "us0-1");
+        assert_int_equal(record_log_unfinished(trial.manager->log, &cursor, &entry), -ENOENT);
+        assert_int_equal(stand_of(&trial, "us0-0/chip3", NULL).result, RESULT_INCONCLUSIVE);
+        assert_false(is_hidden(&trial, "us0-0"));
+
+        assert_true(trial_wait(&trial, trial_scan_by(&trial, 1000, "us0-1", "other"), 60));
+        assert_true(is_hidden(&trial, "us0-1"));
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-1/chip3"), 60));
+        assert_true(is_hidden(&trial, "us0-1"));
+        assert_true(is_hidden(&trial, "us0-1/chip4"));
+        assert_false(is_hidden(&trial, "us0-1/chip3"));
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-1"), 60));
+        for (unsigned i = 0; i < 2; i++) {
+                assert_false(is_hidden(&trial, "us0-1"));
+                assert_false(is_hidden(&trial, "us0-1/chip4"));
+                assert_int_equal(stand_of(&trial, "us0-1", NULL).result, RESULT_PASSED);
+                assert_int_equal(trial_restart(&trial, DYING, LIMITS), 0);
+        }
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-1"), 60));
+        assert_false(is_hidden(&trial, "us0-1"));
+        trial_done(&trial);
 }
 
 int main(void) {
@@ -591,6 +699,8 @@ int main(void) {
                 cmocka_unit_test(test_what_cannot_be_recorded_hides_what_was_known),
                 cmocka_unit_test(test_a_lost_scan_of_a_server_leaves_nothing_of_it_known),
                 cmocka_unit_test(test_what_waited_and_was_changed_passes_nothing),
+                cmocka_unit_test(test_a_file_that_cannot_be_read_now_is_left),
+                cmocka_unit_test(test_a_run_that_older_rules_began_hides_nothing_for_ever),
                 cmocka_unit_test(test_a_scan_of_several_workers_is_one_scan_afterwards),
                 cmocka_unit_test(test_a_server_that_has_its_records_is_free_when_the_others_have_theirs),
         };

@@ -67,7 +67,7 @@ int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
         return find(log, STORE_FAILURES, SQL(sql_text(location_format(chip, path))), ret);
 }
 
-int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
+static int read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_free_ char *envelope = NULL;
         uint8_t id[DIGEST_BYTES];
@@ -81,8 +81,7 @@ int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
         r = record_verify_with_policy(&(RecordPolicy) { .keyring = log->keyring, .takes_older_rules = true }, envelope, n, &trust, &verified);
         if (r < 0)
                 return r;
-        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0 ||
-            (verified.is_older && !record_is_verdict(&verified.entry)))
+        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0)
                 return -EBADMSG;
         *ret = verified;
         verified = (RecordVerified) {};
@@ -95,7 +94,7 @@ int record_log_verified(RecordLog *log, const Location *subject, const RecordEnt
 
         assert(log && subject && entry && ret);
 
-        r = log_read_record(log, entry->index, &verified);
+        r = read_record(log, entry->index, &verified);
         if (r < 0)
                 return r;
         /* The table that led here proves nothing; the record must be the one that was asked for. */

@@ -91,9 +91,6 @@ int log_remark(char **remarks, char *text);
 /* log-decide.c: whether somebody decided to leave the history that CHECKPOINT, which the key of this log (USERDATA) has signed, is of. 1, 0, -errno. */
 int log_has_left(void *userdata, const Checkpoint *checkpoint);
 
-/* Record INDEX of this log, read and verified, whatever its type; only a verdict may follow older rules. -EBADMSG, -ENODATA: pruned. */
-int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);
-
 /* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
 int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket);
 

@@ -28,26 +28,23 @@ static void read_started(const RecordEntry *entry, RecordStarted *started) {
 }
 
 int record_log_started(RecordLog *log, const RecordEntry *entry, RecordStarted *ret) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
-        const char *wrong;
-        json_t *statement;
+        _cleanup_(log_record_done) LogRecord record = {};
+        _cleanup_free_ char *wrong = NULL;
+        const RecordEntry *begun = &record.verified.entry;
         int r;
 
         assert(log && entry && ret);
 
-        r = log_read_record(log, entry->index, &verified);
+        /* Its rules may be older than this program: what it lacks is empty. */
+        r = log_check_record(log, log->reader, entry->index, &record, &wrong);
         if (r < 0)
                 return r;
         /* The table that led here proves nothing. */
-        if (strcmp(verified.entry.type, RECORD_TYPE_RUN_START) != 0 || strcmp(verified.entry.run, entry->run) != 0 ||
-            !location_equal(&verified.entry.subject, &entry->subject))
+        if (strcmp(begun->type, RECORD_TYPE_RUN_START) != 0 || strcmp(begun->run, entry->run) != 0 || !location_equal(&begun->subject, &entry->subject))
                 return -EBADMSG;
-        r = json_read(verified.payload, verified.n_payload, &statement, &wrong);
-        if (r < 0)
-                return r;
 
-        *ret = (RecordStarted) { .statement = statement };
-        read_started(&verified.entry, ret);
+        *ret = (RecordStarted) { .statement = TAKE_PTR(record.statement) };
+        read_started(begun, ret);
         return 0;
 }
 
