@@ -109,7 +109,7 @@ static void print_summary(const RecordAuditReport *report) {
         print_count(report->n_unknown, "unknown");
         print_count(report->n_refused, "refused");
         putchar('\n');
-        if (report->checkpoint_size > 0) {
+        if (report->has_checkpoint) {
                 printf("  checkpoint  of %" PRIu64 " records, witnesses %u%s%s\n", report->checkpoint_size, report->n_witnesses,
                        report->n_witnesses > 0 ? ", the last on " : "", time_text(report->witnessed_usec, witnessed));
         }

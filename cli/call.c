@@ -258,6 +258,20 @@ int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret
         }
 }
 
+/* The newest checkpoint is up to a second old, so that the records of a scan that has just ended would be missing. */
+int call_checkpoint_soon(sd_bus *bus, uint64_t *ret_size, char **ret, size_t *ret_n) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, none = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *proof = NULL;
+        int r;
+
+        r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', ret_size);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the size of the log");
+        if (*ret_size > 0)
+                (void) call_proof_soon(bus, *ret_size - 1, &none, &proof);
+        return call_checkpoint(bus, ret, ret_n);
+}
+
 int call_proof(sd_bus *bus, uint64_t index, char **ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         int r = call_proof_soon(bus, index, &error, ret);

@@ -26,6 +26,9 @@ char *call_pruned_reason(const char *line, size_t n);
 /* What the log says of itself, signed; NULL where it says nothing. Returns 0 or an exit status, having complained. */
 int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n);
 
+/* The same, waited for until it covers all records that there are by now, *RET_SIZE. Where none comes in time, the newest one. */
+int call_checkpoint_soon(sd_bus *bus, uint64_t *ret_size, char **ret, size_t *ret_n);
+
 /* Leaf hashes FIRST … FIRST+COUNT-1, 32 bytes each, malloc'd. Negative errno. */
 int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t *ret_n);
 

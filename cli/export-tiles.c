@@ -7,8 +7,6 @@
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
-#include "cli/reply.h"
-#include "daemon/names.h"
 
 #define LEAF_BYTES 32
 
@@ -84,21 +82,6 @@ static int write_tiles(sd_bus *bus, RecordTiles *tiles, const char *folder) {
         return r < 0 ? refuse(folder, r, wrong) : 0;
 }
 
-/* The log's newest checkpoint is up to a second old, so that of a scan that has just ended the records would be missing: it is waited for one over all records that
- * there are by now. *RET_SIZE: how many these are. Where none comes in time, the newest one is taken. */
-static int wait_for_checkpoint(sd_bus *bus, uint64_t *ret_size) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, none = SD_BUS_ERROR_NULL;
-        _cleanup_free_ char *proof = NULL;
-        int r;
-
-        r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', ret_size);
-        if (r < 0)
-                return complain_bus(&error, r, "could not read the size of the log");
-        if (*ret_size > 0)
-                (void) call_proof_soon(bus, *ret_size - 1, &none, &proof);
-        return 0;
-}
-
 int export_tiles(sd_bus *bus, const RecordKeyring *keyring, const char *vkey, const char *folder) {
         _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
         _cleanup_free_ char *note = NULL;
@@ -107,9 +90,7 @@ int export_tiles(sd_bus *bus, const RecordKeyring *keyring, const char *vkey, co
         size_t n = 0;
         int r;
 
-        r = wait_for_checkpoint(bus, &size);
-        if (r == 0)
-                r = call_checkpoint(bus, &note, &n);
+        r = call_checkpoint_soon(bus, &size, &note, &n);
         if (r != 0)
                 return r;
         if (!note)

@@ -29,6 +29,7 @@
 /* Records that a call told, and leaves that are kept of those that one did. */
 typedef struct BusLog {
         sd_bus *bus;
+        uint64_t size;  /* records that it had when the audit began */
         uint64_t first; /* of the leaves that are kept here */
         char *leaves;
         size_t n_leaves;
@@ -91,16 +92,18 @@ static int take_lines(RecordAudit *audit, const char *text, size_t n) {
         return r;
 }
 
-/* One call gives only so much. Those that were pruned are not among it. */
+/* One call gives only so much. Those that were pruned are not among it. A log goes on meanwhile: what the checkpoint does not cover is left to the next audit. */
 static int take_bus(RecordAudit *audit, Source *source) {
-        for (;;) {
+        uint64_t covered = record_audit_covered(audit);
+
+        while (record_audit_size(audit) < covered) {
                 _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
                 uint64_t first = record_audit_size(audit);
                 _cleanup_free_ char *lines = NULL;
                 size_t n = 0;
                 int r;
 
-                r = call_records(source->bus.bus, first, 0, &error, &lines, &n);
+                r = call_records(source->bus.bus, first, covered - first, &error, &lines, &n);
                 if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD) || (r >= 0 && n == 0))
                         return 0;
                 if (r < 0)
@@ -111,6 +114,10 @@ static int take_bus(RecordAudit *audit, Source *source) {
                 if (record_audit_size(audit) == first)
                         return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
         }
+        if (source->bus.size > covered)
+                (void) complain(STATUS_PASSED, "%" PRIu64 " %s newer than the checkpoint, and not audited: audit later", source->bus.size - covered,
+                                source->bus.size - covered == 1 ? "record is" : "records are");
+        return 0;
 }
 
 /* ---- in files ---- */
@@ -170,10 +177,10 @@ static int tell_archive(void *userdata, uint64_t index, char ret_digest[static R
         return r;
 }
 
-/* A given checkpoint counts, then the one beside the records. Before the records: they may be more by then, and must not be fewer. */
+/* A given checkpoint counts, then the one beside the records; the daemon's is read before these. */
 static int read_checkpoint(Source *source) {
         char **text = &source->files.checkpoint;
-        int r = source->path ? 0 : call_checkpoint(source->bus.bus, text, &source->files.n_checkpoint);
+        int r = source->path ? 0 : call_checkpoint_soon(source->bus.bus, &source->bus.size, text, &source->files.n_checkpoint);
 
         if (r != 0 || !options.checkpoint)
                 return r;

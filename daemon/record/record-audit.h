@@ -74,6 +74,7 @@ typedef enum RecordAuditKind {
         /* cannot tell */
         RECORD_AUDIT_UNKNOWN,            /* a record of a key that is not known, or that a keyring cannot tell of */
         RECORD_AUDIT_NO_CHECKPOINT,      /* none was given, or whose signature counts is not known */
+        RECORD_AUDIT_UNSIGNED,           /* records behind what the checkpoint covers: nothing shows that the log has them */
         RECORD_AUDIT_NO_WITNESS,         /* fewer witnesses than the keyring asks for */
         RECORD_AUDIT_WITHHELD,           /* records are not here, and no record says which archive has them */
         RECORD_AUDIT_TILE_MISSING,       /* entries are missing among the tiles, whose records are here */
@@ -119,7 +120,8 @@ typedef struct RecordAuditReport {
         uint64_t n_pruned, n_withheld; /* not here: in archives, as records say, or nobody knows where */
         uint64_t n_starts, n_boots, n_heartbeats, n_rotations;
         uint64_t first_usec, last_usec; /* of the log's own clock; 0: no record */
-        uint64_t checkpoint_size;       /* 0: none that verifies */
+        bool has_checkpoint;            /* one that verifies */
+        uint64_t checkpoint_size;
         unsigned n_witnesses;
         uint64_t witnessed_usec;
         uint64_t seen_size;             /* it begins with the records it had when it was last seen, so many; 0: nothing is known of that */
@@ -151,5 +153,7 @@ DEFINE_CLEANUP(RecordAudit *, record_audit_free);
 int record_audit_take(RecordAudit *audit, const char *envelope, size_t n);
 /* The index that the next one is expected to have. */
 uint64_t record_audit_size(const RecordAudit *audit);
+/* The records that the checkpoint covers; UINT64_MAX: none verifies. */
+uint64_t record_audit_covered(const RecordAudit *audit);
 /* There are no more. The report is the audit's. 0, or -ENOMEM, or -E2BIG as above, or what a file of the state failed with. */
 int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret);

@@ -158,6 +158,11 @@ expect 0 "it grows" assayctl scan us0-0/chip5 --plan quick
 stage_await "a checkpoint of all records" covered
 expect 0 "and he comes back" assayctl audit --state "$stage/auditor" --json
 query '.verdict == "holds" and .seenSize == 7 and .checkpoint.size == 10'
+expect 0 "as far as an older checkpoint goes" assayctl audit --checkpoint "$stage/tiles/checkpoint"
+has "3 records are newer than the checkpoint, and not audited"
+expect 0 "its records in a file" assayctl export 0 10 --output "$stage/newer.jsonl"
+expect 2 "and what that does not cover is open" assayctl audit "$stage/newer.jsonl" --checkpoint "$stage/tiles/checkpoint"
+row "records-unsigned +7-9"
 expect 0 "a copy of what it was holds" assayctl audit "$stage/tiles"
 expect 3 "but is an old one to who has seen more" assayctl audit "$stage/tiles" --state "$stage/auditor"
 row "rolled-back +7-9"

@@ -130,6 +130,12 @@ class Bench:
         path = self.put("records.jsonl", b"".join(line + b"\n" for line in lines))
         self.ask(what, expected, keyring, "audit", path, "--checkpoint", self.put("note", self.checkpoint if checkpoint is None else checkpoint))
 
+    def sign_over(self, lines, size=None):
+        """What the log signs of its first SIZE records, or of all."""
+        leaves = [open_record(line, verify.Keyring(self.keyrings["keys"]), verify.load_schemas(SCHEMAS)).leaf for line in lines[:size]]
+        text = f"{self.log_name}\n{len(leaves)}\n{b64(root_of(leaves))}\n".encode()
+        return text + b"\n" + self.log_key.note_line(text, self.log_name, 1)
+
     def tiles(self, what, expected, change, alone=False):
         folder = self.work / "tiles"
         shutil.rmtree(folder, ignore_errors=True)
@@ -620,6 +626,8 @@ def logs(bench):
     bench.log("a checkpoint of which the key is not known", CANNOT_TELL, lines, None, "keys")
     bench.log("a checkpoint of another log", CANNOT_TELL, lines, None, "elsewhere")
     bench.log("a checkpoint of another key of the log", REFUSED, lines, None, "forged")
+    for size in (0, 1, 18, 287):
+        bench.log(f"a log of which {size} records are signed", CANNOT_TELL, lines, bench.sign_over(lines, size))
     bench.log("a record called pruned", CANNOT_TELL, lines[:INDEX] + [MARK % (INDEX, ids[INDEX].hex().encode())] + lines[INDEX + 1:])
     bench.log("a record called pruned, with another ID", REFUSED, lines[:INDEX] + [MARK % (INDEX, ids[5].hex().encode())] + lines[INDEX + 1:])
     for what, wrong in (("a record that is gone", lines[:INDEX] + lines[INDEX + 1:]), ("the first one gone", lines[1:]), ("the last one gone", lines[:-1]),
@@ -633,7 +641,7 @@ def logs(bench):
         return bench.record_key.envelope(archive_of(bench, len(lines), ids[-1].hex(), dropped))
 
     for what, expected, dropped in (("an archive", HOLDS, "2"), ("an archive of a chip that failed", REFUSED, "2,4"), ("an archive of its server", REFUSED, "17")):
-        bench.log(what, expected, lines + [archive(dropped)])
+        bench.log(what, expected, lines + [archive(dropped)], bench.sign_over(lines + [archive(dropped)]))
     other = archive_of(bench, len(lines), ids[-1].hex(), "2")
     other["subject"][0]["name"] = "records-000000000256.intoto.jsonl"
     bench.log("an archive of another name", REFUSED, lines + [bench.record_key.envelope(other)])

@@ -265,7 +265,7 @@ class Log:
         if origins - {checkpoint.origin}:
             raise Refused(f"{what} is of another log, {checkpoint.origin}")
         if what == "the checkpoint" and checkpoint.size < self.size:
-            self.tell("note", checkpoint.size, f"{self.size - checkpoint.size} records are newer than the checkpoint")
+            self.tell("unknown", checkpoint.size, f"of the {self.size - checkpoint.size} records from here on the log has signed nothing")
 
     def summary(self):
         kinds = [record.kind() for record in self.records.values()]

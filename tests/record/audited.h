@@ -73,6 +73,8 @@ static inline int tell_hash(void *userdata, unsigned level, uint64_t index, uint
 }
 
 static inline void trial_sign(Trial *trial) {
+        printer_done(&trial->checkpoint);
+        trial->checkpoint = (Printer) {};
         ledger_checkpoint(&trial->ledger, &log_name, log_signer, &trial->checkpoint);
 }
 

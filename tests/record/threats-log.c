@@ -273,6 +273,7 @@ static void test_13(void **state) {
         found_only(&trial, RECORD_AUDIT_CLOCK, 0, 0);
         trial.ledger.hour = 9;
         ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
         assert_true(trial.report->n_of_kind[RECORD_AUDIT_CLOCK] > 0);
         trial_done(&trial);

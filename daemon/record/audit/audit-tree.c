@@ -112,6 +112,7 @@ int audit_checkpoint(RecordAudit *audit) {
                            "%u of the keyring's witnesses have seen it, which are too few%s", seen.n_witnesses,
                            keyring_count_others(options->keyring) > 0 ? "; keys of a type that is not known here count for nothing" : "");
         audit->has_signed[AUDIT_GIVEN] = true;
+        audit->report.has_checkpoint = true;
         audit->report.checkpoint_size = given->size;
         audit->report.n_witnesses = seen.n_witnesses;
         audit->report.witnessed_usec = seen.usec;
@@ -270,7 +271,7 @@ static void find_rollback(RecordAudit *audit) {
 
 /* There may be leaves behind the last record: what they are of was pruned, or is kept back. */
 int audit_tree_end(RecordAudit *audit) {
-        uint64_t end = audit->signed_as[AUDIT_GIVEN].size;
+        uint64_t end = audit->signed_as[AUDIT_GIVEN].size, size;
         int r;
 
         r = skip_told(audit, end);
@@ -278,6 +279,10 @@ int audit_tree_end(RecordAudit *audit) {
                 return r;
         if (end > audit->tree.size)
                 audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing: the log has signed that it has %" PRIu64, end);
+        size = audit->tree.size;
+        if (size > record_audit_covered(audit))
+                audit_find(audit, RECORD_AUDIT_UNSIGNED, end, size - 1, "the log has signed that it has %" PRIu64 " records, and nothing of the %" PRIu64 " behind them: give a newer checkpoint", end,
+                           size - end);
         find_rollback(audit);
         return 0;
 }

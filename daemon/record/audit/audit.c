@@ -35,6 +35,7 @@ static const struct {
         [RECORD_AUDIT_VERSION] = { "version-older", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_CHECKPOINT] = { "checkpoint-unknown", RECORD_AUDIT_OPEN },
+        [RECORD_AUDIT_UNSIGNED] = { "records-unsigned", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_WITNESS] = { "witness-missing", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_WITHHELD] = { "records-withheld", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_TILE_MISSING] = { "tile-missing", RECORD_AUDIT_OPEN },
@@ -324,6 +325,11 @@ int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
 uint64_t record_audit_size(const RecordAudit *audit) {
         assert(audit);
         return audit->tree.size;
+}
+
+uint64_t record_audit_covered(const RecordAudit *audit) {
+        assert(audit);
+        return audit->has_signed[AUDIT_GIVEN] ? audit->signed_as[AUDIT_GIVEN].size : UINT64_MAX;
 }
 
 /* ---- the end ---- */
