@@ -186,8 +186,8 @@ static void print_entry(const Values *values, Value *first) {
                         values->alike[n++] = value->measurement;
                         value->is_printed = true;
                 }
-        if (n == 1 && measurement->limit_type == LIMIT_NONE && measurement->series.statistic == STATISTIC_NONE && has_usual_unit(values, measurement) && !first->promise &&
-            location_equal(&measurement->where, values->subject))
+        if (n == 1 && measurement->limit_type == LIMIT_NONE && measurement->series.statistic == STATISTIC_NONE && !first->promise &&
+            location_equal(&measurement->where, values->subject) && has_usual_unit(values, measurement))
                 printer_number(values->printer, measurement->value);
         else
                 print_list(values, first->promise, n);
@@ -205,8 +205,10 @@ static void print_name(const Values *values, const char *name) {
                 printer_key(values->printer, name + n + 1);
                 return;
         }
-        (void) snprintf(text, sizeof(text), "/%s", name);
-        printer_key(values->printer, text);
+        n = strnlen(name, sizeof(text) - 2);
+        text[0] = '/';
+        memcpy(text + 1, name, n);
+        printer_key_of(values->printer, text, n + 1);
 }
 
 /* All that have the name of FIRST, none of which is printed yet. */

@@ -25,9 +25,10 @@
 
 void reach_init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
         *ret = (Reach) {};
-        (void) snprintf(ret->step, sizeof(ret->step), "%s", step);
-        (void) snprintf(ret->check, sizeof(ret->check), "%s", check);
-        (void) snprintf(ret->plan, sizeof(ret->plan), "%.*s", (int) sizeof(ret->plan) - 1, plan_sha256 ?: "");
+        memcpy(ret->step, step, strnlen(step, sizeof(ret->step) - 1));
+        memcpy(ret->check, check, strnlen(check, sizeof(ret->check) - 1));
+        if (plan_sha256)
+                memcpy(ret->plan, plan_sha256, strnlen(plan_sha256, sizeof(ret->plan) - 1));
 }
 
 static ReachCount *find(Reach *reach, const char *name) {

@@ -133,9 +133,14 @@ int store_prepare(Store *store) {
         return 0;
 }
 
+/*
+ * SQLite takes the pages of each connection one by one. Twenty at once are more than is kept free (room.h): the kernel would clear them and map them anew
+ * for each commit, before which all pages are given back (store_begin()). After the first connection of the process it stays as it is.
+ */
 Store *store_new(void) {
         Store *store = calloc(1, sizeof(*store));
 
+        (void) sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
         if (store)
                 *store = (Store) { .mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .changes = -1 };
         return store;
