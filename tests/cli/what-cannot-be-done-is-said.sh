@@ -44,6 +44,7 @@ has "another word for --keyring"
 ! grep -Eq "keys |watch|rotate" "$out" || bad "it tells what it is to others"
 expect 0 "keys take files" "$ctl" keys --help
 has "keys create FILE | show [FILE|URI] | rotate | ring TEXT | sign KEYRING"
+tr -s ' \n' ' ' <"$out" | grep -q -- "--output FILE keys ring, sign: instead of stdout Options" || bad "it tells of folders of tiles, or of other verbs of keys"
 expect 64 "and have no other verb" "$ctl" keys bogus
 has "no verb of keys is called 'bogus'"
 for verb in status watch targets; do
