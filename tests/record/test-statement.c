@@ -225,7 +225,7 @@ static void test_parts_and_circumstances_are_told_once(void **state) {
 }
 
 static void test_a_note_that_is_none_is_not_signed(void **state) {
-        static const char *const notes[] = { "", "a\nb", "\x1b[2J", "\xff", "\xe2\x80\xae" "a" };
+        static const char *const notes[] = { "", "a\nb", "\x1b[2J", "\xff", ("\xe2\x80\xae" "a") };
         Server *server = &payloads.server;
         RecordLog *log;
 
