@@ -13,6 +13,7 @@ for plan in quick second; do
         printf 'plan: %s\nsummary: host links alone\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n' "$plan" >"$stage/plans/$plan.yaml"
 done
 export ASSAY_PLANS=$stage/plans
+mkfifo "$stage/hold"
 stage_bus
 stage_sim sim sim/scenarios/demo.yaml
 stage_daemon us0-0
@@ -30,15 +31,22 @@ leave_waiting() {
         expect 0 "two chips pass" assayctl --quiet scan us0-0/chip4 us0-0/chip5 --plan quick
         expect 0 "… under two plans" assayctl --quiet scan us0-0/chip4 --plan second
         simulator inject '{at: us0-0/chip4, kind: host-link-narrowed, width: 4}' >/dev/null
-        kill -STOP "$stage_sim_pid"
-        expect 0 "a scan begins" assayctl scan us0-0/chip4 --plan quick --no-wait
+        # The simulator stands still no longer than it must: a worker that has waited for it for some seconds finds no failure, but that it does not answer.
         python3 -c 'if True:
                 import sqlite3, sys, time
                 db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=20)
+                print("ready", flush=True)
+                sys.stdin.readline()
                 db.execute("BEGIN IMMEDIATE")
                 print("held", flush=True)
-                time.sleep(60)' "$stage/records.db" >"$stage/held" &
+                time.sleep(60)' "$stage/records.db" <"$stage/hold" >"$stage/held" &
         holder=$!
+        exec 3>"$stage/hold"
+        stage_await "who takes the lock" grep -q ready "$stage/held"
+        kill -STOP "$stage_sim_pid"
+        expect 0 "a scan begins" assayctl scan us0-0/chip4 --plan quick --no-wait
+        echo now >&3
+        exec 3>&-
         stage_await "the lock" grep -q held "$stage/held"
         kill -CONT "$stage_sim_pid"
         stage_await "what was found" says "the newest scan (is not recorded yet|could not be recorded)"
