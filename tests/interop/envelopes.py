@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MEMBERS = ("payload", "payloadType", "signatures", "keyid", "sig", "dsseEnvelope")
 OURS = "urn:assay:attestation:"
 
 
@@ -213,6 +214,9 @@ class Record:
         envelope = parse_json(line)
         if not isinstance(envelope, dict) or not isinstance(envelope.get("signatures"), list):
             raise Refused("that is no DSSE envelope")
+        for name in (*envelope, *(name for signature in envelope["signatures"] for name in signature)):
+            if name not in MEMBERS and (not name.isascii() or name.replace("_", "").lower() in map(str.lower, MEMBERS)):
+                raise Refused(f"other readers take the member {name} for another one")
         if "dsseEnvelope" in envelope:
             raise Refused("it is an envelope and a bundle")
         if envelope.get("payloadType") != PAYLOAD_TYPE or len(envelope["signatures"]) != 1:

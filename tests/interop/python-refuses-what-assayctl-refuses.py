@@ -203,6 +203,13 @@ def envelopes(bench):
                            ("text behind it", b"]}}", b"]}}x")):
         assert old in payload
         bench.record(f"{what}, well signed", REFUSED, bench.record_key.envelope(payload.replace(old, new)))
+    # Go's reader would take the last of them for the payload, whatever its case; others know names with a '_', and letters that fold into ASCII.
+    twins = {"Payload": json.loads(sound)["payload"], "PAYLOADTYPE": PAYLOAD_TYPE, "Signatures": json.loads(sound)["signatures"], "\u017fignatures": [], "payload_type": "",
+             "dsse_envelope": {}, "DSSEenvelope": {}}
+    for name, value in twins.items():
+        bench.record(f"an envelope with {name}, too", REFUSED, members(line, **{name: value}))
+    for name in ("Sig", "keyID", "\u212aeyid", "key_id"):
+        bench.record(f"a signature with {name}, too", REFUSED, members(line, signatures=[{**signature, name: json.loads(sound)["signatures"][0]["sig"]}]))
     bench.put("stranger", Signer().pem().encode())
     bench.record("by a key of somebody else", CANNOT_TELL, line, "stranger")
 

@@ -138,7 +138,7 @@ static void test_what_is_no_bundle_is_refused(void **state) {
                 "payload=\"e30=\"", /* other readers take it for an envelope */
                 "verificationMaterial.publicKey=null",
                 /* Other readers take these for what stands beside them. */
-                "dsse_envelope={}", "messageSignature={}", "verification_material={}", "verificationMaterial.certificate={}", "verificationMaterial.x509CertificateChain={}",
+                "dsse_envelope={}", "DSSEEnvelope={}", "Payload={}", "dsseEnvelope.Payload={}", "messageSignature={}", "verification_material={}", "verificationMaterial.certificate={}", "verificationMaterial.x509CertificateChain={}",
                 "verificationMaterial.tlog_entries=[]", "verificationMaterial.tlogEntries.0.log_index=\"4\"", "dsseEnvelope.payload_type=\"x\"",
                 "verificationMaterial.tlogEntries.0.logId.keyId=\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"", /* of another log */
                 "verificationMaterial.tlogEntries.0.logIndex=3",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/keys/envelope.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -171,8 +172,41 @@ static int take_signature(const Part *part, const Part *key_id, Envelope *envelo
         return 0;
 }
 
+static bool is_like(const char *key, const char *name) {
+        for (;; name++) {
+                key += strspn(key, "_");
+                if (tolower((unsigned char) *key) != tolower((unsigned char) *name))
+                        return false;
+                if (!*key++)
+                        return true;
+        }
+}
+
+static bool is_odd(const char *key) {
+        static const char *const names[] = { "payload", "payloadType", "signatures", "keyid", "sig", ENVELOPE_OF_BUNDLE };
+
+        for (const char *p = key; *p; p++)
+                if (*p & 0x80)
+                        return true;
+        for (size_t i = 0; i < ELEMENTS(names); i++)
+                if (is_like(key, names[i]))
+                        return strcmp(key, names[i]) != 0;
+        return false;
+}
+
+bool envelope_is_ambiguous(const json_t *object) {
+        const char *key;
+        json_t *member;
+
+        json_object_foreach((json_t *) (uintptr_t) object, key, member)
+                if (is_odd(key))
+                        return true;
+        return false;
+}
+
 int envelope_take(const json_t *object, const char *type, size_t max, Envelope *ret, const char **ret_wrong) {
         _cleanup_(envelope_done) Envelope envelope = {};
+        static const char ambiguous[] = "it has a member that other readers take for another one";
         const json_t *signatures = json_object_get(object, "signatures"), *signature;
         Part payload = string_part(object, "payload");
         size_t i;
@@ -180,6 +214,8 @@ int envelope_take(const json_t *object, const char *type, size_t max, Envelope *
 
         if (json_object_get(object, ENVELOPE_OF_BUNDLE))
                 return wrong(ret_wrong, "it is an envelope and a bundle: each reader would take another record for it");
+        if (envelope_is_ambiguous(object))
+                return wrong(ret_wrong, ambiguous);
         if (strcmp(text_of(object, "payloadType"), type) != 0)
                 return wrong(ret_wrong, "it has another payload type");
         if (payload.n > RECORD_ENVELOPE_MAX)
@@ -190,6 +226,8 @@ int envelope_take(const json_t *object, const char *type, size_t max, Envelope *
         json_array_foreach((json_t *) signatures, i, signature) {
                 Part sig = string_part(signature, "sig"), key_id = string_part(signature, "keyid");
 
+                if (r == 0 && envelope_is_ambiguous(signature))
+                        r = wrong(ret_wrong, ambiguous);
                 if (r == 0 && json_object_get(signature, "keyid") && !key_id.text)
                         r = wrong(ret_wrong, "the keyid is not a string");
                 if (r == 0)

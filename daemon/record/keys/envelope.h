@@ -49,6 +49,12 @@ static inline const char *envelope_payload(const Envelope *envelope, size_t *ret
 /* A member that makes JSON a bundle (verify/bundle.h), and that no envelope has. */
 #define ENVELOPE_OF_BUNDLE "dsseEnvelope"
 
+/*
+ * Whether a reader that is lax about names may take a member of OBJECT for another one of an envelope, or of a bundle: Go's takes no notice of case, those of protocol buffers have
+ * other names with a '_', and letters beyond ASCII may fold into ASCII.
+ */
+bool envelope_is_ambiguous(const json_t *object);
+
 /* Of a record: of RECORD_PAYLOAD_TYPE, with one signature. -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
 int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong);
 /* The same of a JSON object that was read already; and of TYPE, with MAX signatures at most and room for as many. */

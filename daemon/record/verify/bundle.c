@@ -242,7 +242,7 @@ int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong
                 return wrong(ret_wrong, "it is no bundle of type " BUNDLE_TYPE);
         if (json_object_get(object, "payload"))
                 return wrong(ret_wrong, "it is a bundle and an envelope: each reader would take another record for it");
-        if (is_ambiguous(object))
+        if (is_ambiguous(object) || envelope_is_ambiguous(object))
                 return wrong(ret_wrong, "the bundle has a member that other readers take for another one");
         if (!json_is_object(envelope) || !json_is_object(json_object_get(material, "publicKey")))
                 return wrong(ret_wrong, "the bundle has no envelope, or is not signed with a bare key");
