@@ -735,7 +735,7 @@ def rewritten(bench):
     def twin(statement):
         statement["subject"][0].update(twin_of(bench))
 
-    digest = {"sha256": "0" * 64}
+    digest, other = {"sha256": "0" * 64}, "urn:dev:ops:32473-Trainium2-OTHER"
     for what, expected, changes, left_out in (
             ("two scans written again", HOLDS, {}, ()),
             ("a result of another stage than its run", REFUSED, {5: at("run", put(stage="INFLEET"))}, ()),
@@ -747,6 +747,11 @@ def rewritten(bench):
             ("a roll-up that calls a failed chip sound", REFUSED, {17: at("components.3.annotations", put(result="PASSED"))}, ()),
             ("a roll-up that calls a sound chip failed", REFUSED, {17: at("components.4.annotations", put(result="FAILED"))}, ()),
             ("a roll-up of another chip", REFUSED, {17: at("components.4", put(digest=digest))}, ()),
+            ("a roll-up of another chip by its URI alone", REFUSED, {17: at("components.4", lambda chip: (chip.pop("digest"), chip.update(uri=other)))}, ()),
+            ("a roll-up of a chip by its URI alone", REFUSED, {17: at("components.4", lambda chip: chip.pop("digest"))}, ()),
+            ("a roll-up of a chip by its digest alone", REFUSED, {17: at("components.4", lambda chip: chip.pop("uri"))}, ()),
+            ("a roll-up of a chip by two digests", HOLDS, {17: at("components.4.digest", put(sha512="0" * 128))}, ()),
+            ("chips that name no server", REFUSED, {index: at("", lambda chip: chip.pop("host")) for index in range(1, 17)}, ()),
             ("a roll-up that confuses two slots", REFUSED, {17: at("components", swap_slots)}, ()),
             ("a roll-up of another server than that of its chips", REFUSED, {17: server}, ()),
             ("a chip of another server than its roll-up", REFUSED, {5: at("host", put(uri="urn:dev:ops:32473-Trn2-OTHER"))}, ()),

@@ -117,10 +117,14 @@ def plain_chip_v2(predicate):
     return {"steps": steps, "promises": list(promises.values()), "lists": lists, "untested": untested}
 
 
+def named(part):
+    return part.get("uri"), part.get("digest", {}).get("sha256")
+
+
 def plain_server_v1(predicate):
     """A server's record: what lies between its chips is one step more, which the roll-up does not judge by itself."""
     chips = [{"result": chip["annotations"]["result"], "slot": chip["annotations"]["slot"], "index": chip["annotations"]["logIndex"],
-              "id": chip["annotations"]["recordSha256"], "subject": chip.get("digest")} for chip in predicate["components"]]
+              "id": chip["annotations"]["recordSha256"], "subject": named(chip)} for chip in predicate["components"]]
     own = {"name": "server", "measurements": predicate.get("measurements", []), "diagnoses": predicate.get("diagnoses", [])}
     return {"own": own, "chips": chips, "chip_count": predicate.get("chipCount")}
 

@@ -41,7 +41,7 @@ try:
     from cryptography.hazmat.primitives import serialization
     from envelopes import Checkpoint, Keyring, Record, Refused, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
     from values import Table
-    from verdicts import FORMS, archived, judge
+    from verdicts import FORMS, archived, judge, named
 except ImportError as error:
     print(f"skipped: no {error.name}; python3-cryptography and python3-jsonschema are needed")
     sys.exit(77)
@@ -235,20 +235,20 @@ class Log:
                 if chip["result"] == "FAILED":
                     self.never.add(chip["index"])
                 continue
-            if (record.id.hex(), record.result(), record.subject["digest"], record.predicate["run"]["id"],
+            if (record.id.hex(), record.result(), named(record.subject), record.predicate["run"]["id"],
                     record.predicate.get("location", {}).get("path")) != (chip["id"], chip["result"], chip["subject"], run, chip["slot"]):
                 raise Refused(f"it tells of {chip['slot']} otherwise than that chip's record")
-            host = record.predicate["host"]
-            if any(host.get(name, roll_up.subject.get(name)) != roll_up.subject.get(name) for name in ("uri", "digest") if name in roll_up.subject):
+            host, server = named(record.predicate.get("host", {})), named(roll_up.subject)
+            if not any(host) or any(own not in (None, other) for own, other in zip(host, server)):
                 raise Refused(f"{chip['slot']} was scanned in another server")
-        named = {chip["index"] for chip in chips}
+        told = {chip["index"] for chip in chips}
         for index in range(roll_up.index - 1, -1, -1):
             record = self.records.get(index)
             if record is None or record.predicate.get("run", {}).get("id") != run or record.kind() == "run-start":
                 break
-            if index not in named:
+            if index not in told:
                 raise Refused(f"it leaves out record {index} of its run")
-        identities = [chip["subject"]["sha256"] for chip in chips if chip["subject"]]
+        identities = [chip["subject"][1] for chip in chips if chip["subject"][1]]
         return "two of its chips have one identity" if len(set(identities)) < len(identities) else None
 
     def check_checkpoint(self, checkpoint, what="the checkpoint"):

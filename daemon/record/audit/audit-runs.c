@@ -128,7 +128,7 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
 /* As a roll-up has to name it. */
 static void keep_chip(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
         const RecordEntry *entry = record->entry;
-        json_t *chip = json_pack("{s:{s:s}, s:{s:o, s:s, s:s, s:O*}, s:O*}", "digest", "sha256", record->subject, "annotations", "logIndex", audit_index_json(record),
+        json_t *chip = json_pack("{s:s, s:{s:s}, s:{s:o, s:s, s:s, s:O*}, s:O*}", "uri", record->uri, "digest", "sha256", record->subject, "annotations", "logIndex", audit_index_json(record),
                                  "recordSha256", entry->id, "result", result_to_string(entry->result), "slot",
                                  json_object_get(json_object_get(record->predicate, "location"), "path"), "host", json_object_get(record->predicate, "host"));
 
@@ -148,31 +148,36 @@ int audit_chip_take(RecordAudit *audit, const AuditRecord *record) {
 
 /* ---- a roll-up ---- */
 
-/* What it tells of a chip, and that chip's record of itself. */
+/* What it tells of a chip, and that chip's record of itself: a part has its name with and without a digest of it. */
 static const struct {
-        const char *of, *member;
+        const char *of, *member; /* NULL: of the chip itself */
         const char *word;
 } parts[] = {
         { "annotations", "recordSha256", "ID"       },
         { "annotations", "slot",         "place"    },
         { "annotations", "result",       "result"   },
         { "digest",      "sha256",       "identity" },
+        { NULL,          "uri",          "identity" },
 };
 
-static void compare(RecordAudit *audit, const AuditRecord *record, uint64_t index, const char *word, const char *told, const char *is) {
-        if (*told && strcmp(told, is) != 0)
-                audit_find(audit, RECORD_AUDIT_ROLL_UP, record->entry->index, record->entry->index, "it tells another %s of record %" PRIu64 " than that: %s, not %s", word,
-                           index, told, *is ? is : "none");
+static const char *part_of(const json_t *chip, size_t i) {
+        return text_of(parts[i].of ? json_object_get(chip, parts[i].of) : chip, parts[i].member);
 }
 
-/* Chips name the server that they were scanned in: by its URI, and by its digest too in version 1. */
+static void compare(RecordAudit *audit, const AuditRecord *record, uint64_t index, const char *word, const char *told, const char *is) {
+        if (strcmp(told, is) != 0)
+                audit_find(audit, RECORD_AUDIT_ROLL_UP, record->entry->index, record->entry->index, "it tells another %s of record %" PRIu64 " than that: %s, not %s", word,
+                           index, *told ? told : "none", *is ? is : "none");
+}
+
+/* Chips name the server that they were scanned in: by its URI, and by its digest too in version 1. One that names none may be of any. */
 static void check_host(RecordAudit *audit, const AuditRecord *record, const json_t *chip, uint64_t index) {
         const json_t *host = json_object_get(chip, "host");
         const char *uri = text_of(host, "uri"), *sha256 = text_of(json_object_get(host, "digest"), "sha256");
 
         if (*uri)
                 compare(audit, record, index, "server", record->uri, uri);
-        if (*sha256)
+        if (*sha256 || !*uri)
                 compare(audit, record, index, "server", record->subject, sha256);
 }
 
@@ -194,8 +199,7 @@ static void check_component(RecordAudit *audit, const AuditRecord *record, const
                 return;
         }
         for (size_t i = 0; i < ELEMENTS(parts); i++)
-                compare(audit, record, index, parts[i].word, text_of(json_object_get(component, parts[i].of), parts[i].member),
-                        text_of(json_object_get(chip, parts[i].of), parts[i].member));
+                compare(audit, record, index, parts[i].word, part_of(component, i), part_of(chip, i));
         check_host(audit, record, chip, index);
         (void) json_array_remove(chips, k);
 }
