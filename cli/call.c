@@ -464,7 +464,7 @@ static int take_pruned(const char *line, size_t n, RecordTrust *ret_trust, Recor
         char *reason = call_pruned_reason(line, n);
 
         *ret_trust = RECORD_CANNOT_TELL;
-        *ret = (RecordVerified) { .reason = reason };
+        *ret = (RecordVerified) { .reason = reason, .lack = RECORD_LACKS_ENVELOPE };
         return reason ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
 }
 

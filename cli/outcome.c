@@ -76,12 +76,13 @@ static int read_said(sd_bus *bus, const char *path, Result *ret) {
 
 /* ---- its records ---- */
 
-static int keep_doubt(Outcome *outcome, RecordTrust trust, uint64_t index, const char *reason) {
+static int keep_doubt(Outcome *outcome, RecordTrust trust, uint64_t index, const char *reason, RecordLack lack) {
         OutcomeDoubt *doubt = &outcome->doubts[trust];
 
         if (doubt->n++ > 0)
                 return 0;
         doubt->first = index;
+        doubt->lack = lack;
         doubt->reason = reason ? strdup(reason) : NULL;
         return reason && !doubt->reason ? complain(STATUS_CANNOT_TELL, "out of memory") : 0;
 }
@@ -102,11 +103,11 @@ static int take_record(Outcome *outcome, const VerifyPolicy *policy, uint64_t in
                 return 0;
         r = verify_policy_fetch_verdict(policy, index, &trust, &verified);
         if (r == STATUS_USAGE) /* the number was the daemon's and no slip of who asks */
-                return keep_doubt(outcome, RECORD_CANNOT_TELL, index, "it is not there");
+                return keep_doubt(outcome, RECORD_CANNOT_TELL, index, "it is not there", RECORD_LACKS_NOTHING);
         if (r != 0)
                 return r;
         if (trust != RECORD_VERIFIED)
-                return keep_doubt(outcome, trust, index, verified.reason);
+                return keep_doubt(outcome, trust, index, verified.reason, verified.lack);
         r = view_new(verified.payload, verified.n_payload, &outcome->views[outcome->n]);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "record %" PRIu64 " cannot be read: %s", index, strerror(-r));
@@ -279,7 +280,7 @@ static void tell_doubt(const Outcome *outcome, RecordTrust trust) {
                 (void) snprintf(more, sizeof(more), ", and %zu more like it", doubt->n - 1);
         if (trust == RECORD_UNKNOWN_KEY)
                 (void) snprintf(next, sizeof(next), "; `assayctl keys show` on its station prints a keyring that has it");
-        else if (has_reason && strstr(doubt->reason, "witnesses"))
+        else if (doubt->lack == RECORD_LACKS_WITNESSES)
                 (void) snprintf(next, sizeof(next), ". Next: assayctl cosign, then assayctl show %" PRIu64 " by the same keyring", outcome->id);
         (void) complain(0, "record %" PRIu64 "%s%s%s%s%s", doubt->first, verify_policy_distrust(trust), has_reason ? ": " : "",
                         has_reason ? doubt->reason : "", more, next);

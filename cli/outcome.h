@@ -26,6 +26,7 @@ typedef struct OutcomeDoubt {
         size_t n;
         uint64_t first; /* index of the first */
         char *reason;   /* of that one; NULL: none was told */
+        RecordLack lack; /* of that one */
 } OutcomeDoubt;
 
 typedef struct Outcome {

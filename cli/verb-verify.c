@@ -118,7 +118,7 @@ static void print_text_of(const char *name, const RecordVerified *verified) {
 }
 
 static size_t n_told[_RECORD_TRUST_MAX];
-static size_t n_unproven; /* of those that cannot be told */
+static bool lacks_proof; /* some record does, which an export with proofs would not */
 
 /* Of several: who reads the last one alone must not take it for all of them. */
 static void print_counts(void) {
@@ -198,13 +198,13 @@ static int judge(const RecordPolicy *policy, const char *name, const char *envel
 
         if (call_is_pruned(envelope)) {
                 verified.reason = call_pruned_reason(envelope, n);
+                verified.lack = RECORD_LACKS_ENVELOPE;
                 return report(name, RECORD_CANNOT_TELL, &verified);
         }
         r = record_verify_with_policy(policy, envelope, n, &trust, &verified);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s: %s", name, strerror(-r));
-        /* An expired keyring is no matter of proofs. */
-        n_unproven += trust == RECORD_CANNOT_TELL && verified.log_size == 0 && !(verified.reason && strstr(verified.reason, "expired"));
+        lacks_proof = lacks_proof || verified.lack == RECORD_LACKS_PROOF || verified.lack == RECORD_LACKS_WITNESSES;
         if (trust == RECORD_REFUSED)
                 tell_kind(&verified, envelope, n);
         return report(name, trust, &verified);
@@ -294,7 +294,7 @@ int verb_verify(int argc, char **argv) {
         status = verify_all(&policy, argc, argv);
         seen_done(&seen);
         print_counts();
-        if (!bus && policy.policy.needs_proof && !options.proof && n_unproven > 0)
+        if (!bus && policy.policy.needs_proof && !options.proof && lacks_proof)
                 (void) complain(0, "assayctl export --format bundle, where the log is, writes records with the proofs that this keyring asks for; of one that was pruned export N --format proof"
                                    " writes the proof alone, for --proof");
         if (status == NO_VERDICT)

@@ -476,6 +476,18 @@ typedef enum RecordTrust {
         _RECORD_TRUST_MAX,
 } RecordTrust;
 
+/* That which a RECORD_CANNOT_TELL lacks; the reason says it in words. */
+typedef enum RecordLack {
+        RECORD_LACKS_NOTHING,
+        RECORD_LACKS_ENVELOPE,  /* it was pruned, and only its entry is left */
+        RECORD_LACKS_PROOF,     /* that it is in a log of the keyring */
+        RECORD_LACKS_WITNESSES, /* enough of them, who have seen the log with it */
+        RECORD_LACKS_GROWTH,    /* a proof that the log only grew since it was last seen */
+        RECORD_LACKS_STATE,     /* what was kept of earlier records is damaged */
+        RECORD_LACKS_AGE,       /* it is too old, or a clock is wrong */
+        RECORD_LACKS_KEYRING,   /* of today: it has expired */
+} RecordLack;
+
 /* How far the clocks of who made a record and who asks for its age may be apart. */
 #define RECORD_AHEAD_USEC (UINT64_C(300) * 1000000)
 
@@ -492,6 +504,7 @@ typedef struct RecordVerified {
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */
+        RecordLack lack; /* only where trust is RECORD_CANNOT_TELL */
         bool is_older; /* it breaks a rule of today, see takes_older_rules; the reason tells which */
 } RecordVerified;
 

@@ -70,6 +70,32 @@ static void test_a_proof_tells_who_has_seen_the_record_and_when(void **state) {
         }
 }
 
+/* A program goes by the lack, and never by the words of the reason. */
+static void test_a_doubt_says_what_it_lacks(void **state) {
+        _cleanup_(record_keyring_freep) RecordKeyring *any = logged_keyring(&logged, &payloads, "none"), *w1 = logged_keyring(&logged, &payloads, "w1");
+        _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 6);
+        const struct {
+                RecordPolicy policy;
+                RecordTrust trust;
+                RecordLack lack;
+        } rows[] = {
+                { { .keyring = any, .needs_proof = true, .proof = proof.text, .n_proof = proof.n }, RECORD_VERIFIED, RECORD_LACKS_NOTHING },
+                { { .keyring = any, .challenge = "AAAA" }, RECORD_REFUSED, RECORD_LACKS_NOTHING },
+                { { .keyring = any, .needs_proof = true }, RECORD_CANNOT_TELL, RECORD_LACKS_PROOF },
+                { { .keyring = payloads.keyring, .needs_proof = true, .proof = proof.text, .n_proof = proof.n }, RECORD_CANNOT_TELL, RECORD_LACKS_PROOF },
+                { { .keyring = w1, .needs_proof = true, .proof = proof.text, .n_proof = proof.n }, RECORD_CANNOT_TELL, RECORD_LACKS_WITNESSES },
+                { { .keyring = any, .now_usec = UINT64_MAX }, RECORD_CANNOT_TELL, RECORD_LACKS_KEYRING },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                RecordVerified verified;
+
+                expect_record(&rows[i].policy, payloads.envelope, rows[i].trust, NULL, &verified);
+                assert_int_equal(verified.lack, rows[i].lack);
+                record_verified_done(&verified);
+        }
+}
+
 static void test_a_proof_that_is_asked_for_and_not_there_leaves_a_doubt(void **state) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
         _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 0);
@@ -363,6 +389,7 @@ static void test_a_doubt_is_not_remembered(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_proof_tells_who_has_seen_the_record_and_when),
+                cmocka_unit_test(test_a_doubt_says_what_it_lacks),
                 cmocka_unit_test(test_a_proof_that_is_asked_for_and_not_there_leaves_a_doubt),
                 cmocka_unit_test(test_a_proof_of_another_record_is_refused),
                 cmocka_unit_test(test_every_flipped_bit_of_a_proof_is_refused_or_signed_by_nobody),

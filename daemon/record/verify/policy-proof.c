@@ -63,7 +63,7 @@ static int check_consistency(const RecordPolicy *policy, const Believed *old, co
                 return r;
         if (quorum->wanted && quorum_is_met(quorum, old->seen.witnesses & new->seen.witnesses))
                 return 0;
-        return doubt(refusal, "nothing shows that the log only grew since it was last seen", "");
+        return doubt(refusal, RECORD_LACKS_GROWTH, "nothing shows that the log only grew since it was last seen", "");
 }
 
 /* The checkpoint that was believed last is held against this keyring again: it may know other keys by now. */
@@ -82,7 +82,7 @@ static int check_state(const RecordPolicy *policy, const CheckpointPolicy *vouch
                 return refuse(refusal, "the proof is of an older state of the log than was seen before", "");
         if (r == 0)
                 r = check_consistency(policy, &old, new, refusal);
-        if ((r < 0 && r != -ENOENT) || refusal->is_doubt || (r == 0 && new->checkpoint.size == old.checkpoint.size))
+        if ((r < 0 && r != -ENOENT) || refusal->lack || (r == 0 && new->checkpoint.size == old.checkpoint.size))
                 return r == -ENOENT ? 0 : r;
         return state_write_checkpoint(policy->state, STATE_PROVEN, new->checkpoint.origin, new->note, new->n_note);
 }
@@ -127,7 +127,7 @@ static int check_proof(const RecordPolicy *policy, const Proof *proof, const Tre
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, "the proof: ", wrong) : r;
         if (!quorum_is_met(&policy->keyring->quorum, new.seen.witnesses))
-                (void) doubt(refusal, "not enough witnesses have seen the log with it", others_of(policy->keyring, others));
+                (void) doubt(refusal, RECORD_LACKS_WITNESSES, "not enough witnesses have seen the log with it", others_of(policy->keyring, others));
         r = policy->state ? check_state(policy, vouchers, &new, refusal) : 0;
         return r < 0 ? r : tell_witnesses(policy, &new, proof->path.n, verified);
 }
@@ -148,7 +148,7 @@ int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, Rec
                 proof = &given;
         }
         if (!proof)
-                return policy->needs_proof ? doubt(refusal, "nothing, neither a bundle nor --proof FILE, proves that it is in the log ", verified->origin) : 0;
+                return policy->needs_proof ? doubt(refusal, RECORD_LACKS_PROOF, "nothing, neither a bundle nor --proof FILE, proves that it is in the log ", verified->origin) : 0;
         leaf_print(&leaf, evidence->envelope, &evidence->key->key);
         if (leaf.error < 0)
                 return leaf.error;
@@ -158,7 +158,7 @@ int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, Rec
         if (!vouchers)
                 return -ENOMEM;
         if (!keyring_policy(policy->keyring, verified->origin, vouchers))
-                return policy->needs_proof ? doubt(refusal, "the keyring does not know the log ", verified->origin) : 0;
+                return policy->needs_proof ? doubt(refusal, RECORD_LACKS_PROOF, "the keyring does not know the log ", verified->origin) : 0;
         r = note_key_digest(&vouchers->log, log_id);
         if (r == 0 && bundle && memcmp(log_id, bundle->log_id, sizeof(log_id)) != 0)
                 return refuse(refusal, "the bundle names the key of another log", "");

@@ -22,15 +22,15 @@ static void say(Refusal *refusal, const char *what, const char *detail) {
 }
 
 int refuse(Refusal *refusal, const char *what, const char *detail) {
-        refusal->is_doubt = false;
+        refusal->lack = RECORD_LACKS_NOTHING;
         say(refusal, what, detail);
         return -EBADMSG;
 }
 
-int doubt(Refusal *refusal, const char *what, const char *detail) {
+int doubt(Refusal *refusal, RecordLack lack, const char *what, const char *detail) {
         if (refusal->text[0])
                 return 0;
-        refusal->is_doubt = true;
+        refusal->lack = lack;
         say(refusal, what, detail);
         return 0;
 }
@@ -164,9 +164,9 @@ static int check_age(const RecordPolicy *policy, const Evidence *evidence, Recor
         if (is_witnessed)
                 made = verified->witnessed_usec;
         if (made > now + RECORD_AHEAD_USEC)
-                return doubt(refusal, is_witnessed ? "a witness's clock is ahead of this one" : "its clock is ahead of this one", "");
+                return doubt(refusal, RECORD_LACKS_AGE, is_witnessed ? "a witness's clock is ahead of this one" : "its clock is ahead of this one", "");
         if (now > made && now - made > policy->max_age_usec)
-                return doubt(refusal, "it is too old, by ", is_witnessed ? "when it was witnessed" : "what it says of its end");
+                return doubt(refusal, RECORD_LACKS_AGE, "it is too old, by ", is_witnessed ? "when it was witnessed" : "what it says of its end");
         return 0;
 }
 
@@ -182,11 +182,11 @@ static int check_replay(const RecordPolicy *policy, const Evidence *evidence, Re
                 return 0;
         if (r == 0 && verified->entry.index <= newest)
                 return refuse(refusal, "it, or a newer one of this producer, was accepted before", "");
-        return r == -EBADMSG ? doubt(refusal, "what was kept of earlier records is damaged", "") : r;
+        return r == -EBADMSG ? doubt(refusal, RECORD_LACKS_STATE, "what was kept of earlier records is damaged", "") : r;
 }
 
 static int check_expiry(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
-        return now_usec(policy) >= policy->keyring->expires_usec ? doubt(refusal, "the keyring has expired", "") : 0;
+        return now_usec(policy) >= policy->keyring->expires_usec ? doubt(refusal, RECORD_LACKS_KEYRING, "the keyring has expired", "") : 0;
 }
 
 int policy_check(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {

@@ -15,14 +15,14 @@
 
 /* Why a record does not stand; "" while it does. */
 typedef struct Refusal {
-        bool is_doubt; /* cannot tell */
+        RecordLack lack; /* cannot tell for want of this; RECORD_LACKS_NOTHING: it is refused */
         char text[320];
 } Refusal;
 
 /* Both say WHAT, and DETAIL after it. -EBADMSG */
 int refuse(Refusal *refusal, const char *what, const char *detail);
 /* 0: go on, there may be worse. The first doubt is the one that is told. */
-int doubt(Refusal *refusal, const char *what, const char *detail);
+int doubt(Refusal *refusal, RecordLack lack, const char *what, const char *detail);
 
 /* The record as far as it is known: its envelope, the key that signed it, the bundle in which it came, and its statement, in the shape of its type. */
 typedef struct Evidence {

@@ -189,7 +189,7 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, const 
         if (r < 0)
                 return r;
         (void) digest_to_hex(envelope->id, verified->entry.id);
-        if (refusal->is_doubt) {
+        if (refusal->lack) {
                 v->trust = RECORD_CANNOT_TELL;
                 return -EBADMSG;
         }
@@ -249,6 +249,7 @@ static int conclude(int r, const Refusal *refusal, Verification *v, Verification
 
                 if (told.trust == RECORD_CANNOT_TELL) {
                         told.verified.entry = v->verified.entry;
+                        told.verified.lack = refusal->lack;
                         (void) strcpy(told.verified.origin, v->verified.origin);
                 }
                 verification_done(v);
