@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "checks/cleanup.h"
 #include "checks/measurements.h"
 #include "checks/plan.h"
 
@@ -139,6 +140,56 @@ static void what_is_said_otherwise_is_told(void **state) {
         assert_non_null(measurement_impossible(lanes, 3, STATISTIC_NONE));
 }
 
+static const YamlField *parameter_of(const char *check, const char *name) {
+        for (const YamlField *field = check_word_find(check)->parameters; field && field->name; field++)
+                if (strcmp(field->name, name) == 0)
+                        return field;
+        return NULL;
+}
+
+/* A limit that a plan may ask for and its row does not allow makes an error of every step of that plan. */
+static void each_limit_that_a_plan_may_ask_for_is_allowed(void **state) {
+        static const struct {
+                const char *value;
+                const char *parameter; /* NULL: the value follows from one that is a share of something else */
+                bool is_same; /* the limit is the parameter and nothing besides, so the row is as wide */
+        } followed[] = {
+                { "telemetry_hbm_corrected",         "hbm_corrected_max",    true  },
+                { "telemetry_sram_corrected",        "sram_corrected_max",   true  },
+                { "telemetry_temperature",           "temperature_max",      true  },
+                { "telemetry_temperature_rise",      "temperature_rise_max", true  },
+                { "neuronlink_margin_ratio",         "margin",               false },
+                { "collective_step_ratio",           "straggler",            false },
+                { "hbm_region_age_max",              NULL,                   false }, /* of the plan itself */
+                { "host_link_bandwidth_min",         NULL,                   false },
+                { "host_link_adapter_bandwidth_min", NULL,                   false },
+                { "collective_port_bandwidth",       NULL,                   false },
+        };
+        const MeasurementRow *row;
+        size_t n = 0;
+
+        for (size_t i = 0; i < ELEMENTS(followed); i++) {
+                const YamlField *field;
+                double least, most;
+
+                row = measurement_named(followed[i].value);
+                assert_non_null(row);
+                n += strncmp(row->why, "the plan's ", 11) == 0;
+                if (!followed[i].parameter)
+                        continue;
+                field = parameter_of(row->check, followed[i].parameter);
+                assert_non_null(field);
+                least = field->type == YAML_TYPE_NUMBER ? field->low : (double) field->min;
+                most = field->type == YAML_TYPE_NUMBER ? field->high : (double) field->max;
+                if (least < row->least || most > row->most || (followed[i].is_same && (least > row->least || most < row->most)))
+                        fail_msg("%s of a plan is between %g and %g, and the limit of %s between %g and %g", field->name, least, most, row->name, row->least, row->most);
+        }
+        /* Nor is one of the table forgotten here. */
+        for (size_t i = 0; (row = measurement_at(i)); i++)
+                n -= row->limit_type != LIMIT_NONE && isnan(row->limit) && strncmp(row->why, "the plan's ", 11) == 0;
+        assert_int_equal(n, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_row_says_what_its_value_needs),
@@ -148,6 +199,7 @@ int main(void) {
                 cmocka_unit_test(what_plans_promise_is_in_the_table),
                 cmocka_unit_test(a_family_is_exact_and_bounded),
                 cmocka_unit_test(what_is_said_otherwise_is_told),
+                cmocka_unit_test(each_limit_that_a_plan_may_ask_for_is_allowed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ typedef struct Fixture {
         Turns *turns;
         char served[2 * MANY + 1]; /* a letter of each call, in the order in which they were handled */
         size_t n_served;
+        bool has_strangers; /* 256 others and more come while each call waits */
         uint64_t n_ahead; /* the most that was read before its turn, to learn who asks */
         Client nobody, other, root;
 } Fixture;
@@ -100,6 +101,16 @@ static sd_bus *connect_as(const Fixture *fixture, uid_t uid) {
         return bus;
 }
 
+/* They take every place among the senders that are known. */
+static void let_strangers_come(Fixture *fixture) {
+        char name[32];
+
+        for (unsigned i = 0; i < 10000; i++) {
+                (void) snprintf(name, sizeof(name), ":0.%u", i);
+                authority_remember(fixture->authority, name, NOBODY - 1);
+        }
+}
+
 static int method_note(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Fixture *fixture = userdata;
         const char *letter;
@@ -107,12 +118,15 @@ static int method_note(sd_bus_message *message, void *userdata, sd_bus_error *er
         uid_t uid;
 
         assert_true(sd_bus_message_read(message, "s", &letter) >= 0);
+        assert_true(!fixture->has_strangers || authority_knows(fixture->authority, sd_bus_message_get_sender(message), &uid));
         assert_true(authorize_sender_uid(fixture->authority, message, &uid) >= 0);
         assert_int_equal(uid, letter[0] == 'n' ? NOBODY : letter[0] == 'o' ? OTHER_UID : 0);
         assert_true(sd_bus_get_n_queued_read(fixture->bus, &n) >= 0);
         fixture->n_ahead = MAX(fixture->n_ahead, n);
         assert_true(fixture->n_served < sizeof(fixture->served) - 1);
         fixture->served[fixture->n_served++] = letter[0];
+        if (fixture->has_strangers)
+                let_strangers_come(fixture);
         return sd_bus_reply_method_return(message, NULL);
 }
 
@@ -259,6 +273,17 @@ static void test_who_asks_is_known_without_reading_on(void **state) {
         assert_int_equal(fixture->n_ahead, 0);
 }
 
+static void test_who_has_a_turn_is_known_whoever_came_since(void **state) {
+        Fixture *fixture = *state;
+
+        skip_unless_root();
+        fixture->has_strangers = true;
+        ask(fixture, &fixture->nobody, 5, "n");
+        ask(fixture, &fixture->other, 5, "o");
+        wait_outcomes(fixture, 10);
+        assert_int_equal(fixture->nobody.n_answered + fixture->other.n_answered, 10);
+}
+
 static void test_root_waits_for_nobody(void **state) {
         Fixture *fixture = *state;
 
@@ -333,6 +358,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_users_are_served_in_turn),
                 TEST(test_who_asks_is_known_without_reading_on),
+                TEST(test_who_has_a_turn_is_known_whoever_came_since),
                 TEST(test_root_waits_for_nobody),
                 TEST(test_who_asks_too_much_is_refused_and_nobody_else),
                 TEST(test_a_call_of_too_many_bytes_is_not_kept),
