@@ -609,12 +609,12 @@ def proofs(bench):
 # ---- a log ----
 
 
-def archive_of(bench, index, previous, dropped):
+def archive_of(bench, index, previous, dropped, **more):
     start = statement_of(bench.lines[0])
     return {"_type": start["_type"], "predicateType": start["predicateType"].replace("run-start", "archive"),
             "subject": [{"name": "records-000000000000.intoto.jsonl", "digest": {"sha256": "1" * 64}}],
             "predicate": {"producer": start["predicate"]["producer"], "log": {"origin": bench.log_name, "index": index}, "previous": {"sha256": previous},
-                          "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped}}
+                          "sentOn": "2026-11-21T09:20:00.000Z", "range": {"first": 0, "end": 256}, "size": 1000, "dropped": dropped, **more}}
 
 
 def edit(name, change):
@@ -654,6 +654,10 @@ def logs(bench):
     bench.log("an archive of another name", REFUSED, lines + [bench.record_key.envelope(other)])
     for what, dropped in (("with what is a range", "2,3"), ("with nothing", ""), ("with a record of the next one", "256")):
         bench.log(f"an archive {what}", REFUSED, lines + [archive(dropped)])
+    for expected, records, first, end in ((HOLDS, 2, 2, 7), (REFUSED, 3, 2, 7), (REFUSED, 2, 1, 7), (REFUSED, 2, 2, 8), (REFUSED, 0, 2, 7)):
+        pruned = {"records": records, "range": {"first": first, "end": end}, "sha256": "2" * 64}
+        told = lines + [bench.record_key.envelope(archive_of(bench, len(lines), ids[-1].hex(), "2,6", pruned=pruned))]
+        bench.log(f"an archive that binds {records} records of {first} to {end}", expected, told, bench.sign_over(told) if expected == HOLDS else None)
     for what, index in (("that nobody can have", b"9" * 16), ("that no number is", b"9" * 5000)):
         mark = MARK.replace(b"%d", b"%b") % (index, b"0" * 64)
         bench.log(f"a mark of an index {what}", REFUSED, lines + [mark])

@@ -299,6 +299,9 @@ def archived(record):
     dropped = set_of(record.predicate["dropped"], 256)
     if not dropped:
         raise Refused("it drops nothing")
+    pruned = record.predicate.get("pruned")  # its digest is of what the station's table says, which no reader has
+    if pruned and (pruned["records"], pruned["range"]["first"], pruned["range"]["end"]) != (len(dropped), first + min(dropped), first + max(dropped) + 1):
+        raise Refused("it binds others than it drops")
     return {first + each for each in dropped}
 
 

@@ -256,6 +256,30 @@ static void test_what_is_taken_away_is_found_later(void **state) {
         }
 }
 
+/* No envelope tells of them any more: the record of the archive binds what the table says. */
+static void test_what_the_table_says_of_the_dropped_stays(void **state) {
+        static const char *const edits[] = {
+                "subject = 'us9-9/chip4'", "plan = 'other'", "run = '01234567-89ab-7cde-8f01-23456789abcd'", "type = '" RECORD_TYPE_HEARTBEAT "'", "result = 'INCONCLUSIVE'", "finished = finished + 1",
+        };
+        static const char sentence[] = "what its tables say of records 0-255, which are in an archive, is not what they said when these were dropped";
+
+        for (size_t i = 0; i < ELEMENTS(edits); i++) {
+                char sql[160], *wrong = NULL;
+                uint64_t n;
+
+                open_log();
+                assert_int_equal(archive(&n), 0);
+                (void) snprintf(sql, sizeof(sql), "UPDATE entry SET %s WHERE idx = %u", edits[i], i % 2 == 0 ? 0 : 250);
+                archiving_execute(&archiving, sql);
+                assert_int_equal(record_log_check(archiving.log, &wrong), -EBADMSG);
+                if (!wrong || !strstr(wrong, sentence))
+                        fail_msg("%s: %s", edits[i], wrong ?: "-");
+                free(wrong);
+                archiving_close(&archiving);
+                begin_anew();
+        }
+}
+
 static void test_records_of_older_tables_go_as_well(void **state) {
         _cleanup_free_ char *envelope = NULL, *sql = NULL;
         uint64_t n;
@@ -544,6 +568,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(test_what_is_old_goes_into_an_archive, setup),
                 cmocka_unit_test_setup(test_what_is_taken_away_is_found_later, setup),
+                cmocka_unit_test_setup(test_what_the_table_says_of_the_dropped_stays, setup),
                 cmocka_unit_test_setup(test_records_of_older_tables_go_as_well, setup),
                 cmocka_unit_test_setup(test_tables_alone_drop_nothing, setup),
                 cmocka_unit_test_setup(test_archives_are_made_one_after_another, setup),

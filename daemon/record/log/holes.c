@@ -67,11 +67,34 @@ void archives_done(Archives *archives) {
         *archives = (Archives) {};
 }
 
-bool archives_have(const Archives *archives, uint64_t index) {
+const Archive *archives_find(const Archives *archives, uint64_t index) {
         const Archive wanted = { .first = index - index % RECORD_ARCHIVE_RECORDS };
         const Archive *found = archives->n == 0 ? NULL : bsearch(&wanted, archives->items, archives->n, sizeof(Archive), compare);
 
-        return found && region_set_has(&found->dropped, (unsigned) (index - found->first));
+        return found && region_set_has(&found->dropped, (unsigned) (index - found->first)) ? found : NULL;
+}
+
+int archive_check(const Archive *archive, Store *store, char **ret_wrong) {
+        Holes pruned = {};
+        int r = 0;
+
+        if (archive->pruned.n == 0)
+                return 0;
+        for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS && r == 0; i++) {
+                RecordEntry entry;
+
+                if (!region_set_has(&archive->dropped, i))
+                        continue;
+                r = store_entry(store, archive->first + i, &entry);
+                if (r == 0)
+                        r = holes_take(&pruned, &entry);
+        }
+        if (r == 0 && holes_equal(&pruned, &archive->pruned))
+                return 0;
+        if (r < 0 && r != -EBADMSG && r != -ENOENT)
+                return r;
+        return asprintf(ret_wrong, "what its tables say of records %" PRIu64 "-%" PRIu64 ", which are in an archive, is not what they said when these were dropped: put the newest backup back",
+                        archive->first, archive->first + RECORD_ARCHIVE_RECORDS - 1) < 0 ? -ENOMEM : -EBADMSG;
 }
 
 /* ---- holes ---- */
@@ -119,7 +142,7 @@ int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
 
         r = archives_read(log, store, &archives, ret_wrong);
         for (; r == 0 && (r = store_next_hole(store, index, &index)) == 0; index++)
-                if (!archives_have(&archives, index))
+                if (!archives_find(&archives, index))
                         r = take_hole(store, index, &holes, ret_wrong);
         if (r != -ENOENT)
                 return r;

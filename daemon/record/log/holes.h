@@ -13,8 +13,10 @@ typedef struct Archives {
 /* All that the records tell, each of which is verified. -EBADMSG and *ret_wrong (malloc'd): one is not ours. */
 int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong);
 void archives_done(Archives *archives);
-/* Whether the envelope of record INDEX may be missing. */
-bool archives_have(const Archives *archives, uint64_t index);
+/* The one for which the envelope of record INDEX may be missing, or NULL. */
+const Archive *archives_find(const Archives *archives, uint64_t index);
+/* Holds what the tables say of each record that ARCHIVE drops against what they said then. -EBADMSG and *ret_wrong (malloc'd): it is something else. */
+int archive_check(const Archive *archive, Store *store, char **ret_wrong);
 
 /*
  * Looks for an archive for each record that has no whole envelope, as far as the index of these tells. What is in none goes into the holes of LOG, and into its

@@ -66,8 +66,8 @@ static int write_archive(RecordLog *log, int folder, Archive *archive, uint8_t r
         return r;
 }
 
-/* Tables told that record INDEX may go, and nobody has signed those. */
-static int check_entry(RecordLog *log, uint64_t index, char **ret_wrong) {
+/* Tables told that record INDEX may go, and nobody has signed those: what they say of it is signed with what goes. */
+static int take_entry(RecordLog *log, uint64_t index, Holes *pruned, char **ret_wrong) {
         _cleanup_(log_record_done) LogRecord record = {};
         RecordEntry entry;
         int r;
@@ -75,20 +75,22 @@ static int check_entry(RecordLog *log, uint64_t index, char **ret_wrong) {
         r = log_check_record(log, log->reader, index, &record, ret_wrong);
         if (r == 0)
                 r = store_entry(log->reader, index, &entry);
-        if (r < 0 || store_entry_is_of(&entry, &record.verified.entry))
+        if (r < 0)
                 return r;
+        if (store_entry_is_of(&entry, &record.verified.entry))
+                return holes_take(pruned, &entry);
         return asprintf(ret_wrong, "record %" PRIu64 " is to be dropped, and what the table tells of it is not what it says: put the newest backup back", index) < 0 ?
                                -ENOMEM : -EBADMSG;
 }
 
 /* -EBADMSG: nothing is signed any more. */
-static int check_droppable(RecordLog *log, const Archive *archive) {
+static int take_dropped(RecordLog *log, Archive *archive) {
         _cleanup_free_ char *wrong = NULL;
         int r = 0;
 
         for (unsigned i = 0; i < RECORD_ARCHIVE_RECORDS && r == 0; i++)
                 if (region_set_has(&archive->dropped, i))
-                        r = check_entry(log, archive->first + i, &wrong);
+                        r = take_entry(log, archive->first + i, &archive->pruned, &wrong);
         if (r == -EBADMSG)
                 log_fail(log, wrong);
         return r;
@@ -105,7 +107,7 @@ int log_archive(RecordLog *log, const char *path, uint64_t first, uint64_t befor
         if (r < 0 || region_set_count(&archive.dropped) == 0)
                 return r;
         folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        r = folder < 0 ? -errno : check_droppable(log, &archive);
+        r = folder < 0 ? -errno : take_dropped(log, &archive);
         if (r == 0)
                 r = write_archive(log, folder, &archive, digest);
         if (r == 0)

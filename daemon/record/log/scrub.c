@@ -21,6 +21,7 @@ typedef struct Pass {
         Store *derived;
         Archives archives; /* of the records that were committed when an envelope was last missed, so many: */
         uint64_t n_archived;
+        uint64_t compared; /* where the bundle ends whose entries were held against its archive */
         Holes holes; /* in none of them */
         Frontier tree; /* of what was checked */
         uint8_t last[DIGEST_BYTES];
@@ -90,19 +91,28 @@ static int read_archives(Pass *pass) {
 
 /* The envelope of ENTRY is gone: an archive has it, or it is one of those that somebody answers for. */
 static int check_hole(Pass *pass, const RecordEntry *entry) {
+        const Archive *archive = archives_find(&pass->archives, entry->index);
         const Holes *holes = &pass->log->holes;
-        int r = 0;
+        int r;
 
-        if (!archives_have(&pass->archives, entry->index))
+        if (!archive) {
                 r = read_archives(pass);
-        if (r < 0 || archives_have(&pass->archives, entry->index))
-                return r;
+                if (r < 0)
+                        return r;
+                archive = archives_find(&pass->archives, entry->index);
+        }
+        if (archive && entry->index >= pass->compared) {
+                pass->compared = archive->first + RECORD_ARCHIVE_RECORDS;
+                return archive_check(archive, pass->store, &pass->wrong);
+        }
+        if (archive)
+                return 0;
         if (entry->index < holes->first || entry->index >= holes->end)
                 return differs(pass, entry->index, "has no envelope, and no record says which archive has it");
         return holes_take(&pass->holes, entry);
 }
 
-/* Nobody knows any more what its envelope said: `entry` and its ID are taken. */
+/* Nobody knows any more what its envelope said: `entry` and its ID are taken, as they were when it went. */
 static int take_pruned(Pass *pass, uint64_t index) {
         RecordEntry entry;
         int r;

@@ -13,19 +13,24 @@ char *record_archive_name(uint64_t index, char name[static RECORD_ARCHIVE_NAME_M
         return name;
 }
 
-static void print_range(Printer *predicate, uint64_t first, uint64_t end) {
-        printer_member_open(predicate, "range", '{');
-        printer_member_unsigned(predicate, "first", first);
-        printer_member_unsigned(predicate, "end", end);
-        printer_close(predicate, '}');
-}
-
 void archive_print(Printer *predicate, const Archive *archive) {
         char dropped[REGIONS_TEXT_MAX];
 
-        print_range(predicate, archive->first, archive->first + RECORD_ARCHIVE_RECORDS);
+        range_print(predicate, archive->first, archive->first + RECORD_ARCHIVE_RECORDS);
         printer_member_unsigned(predicate, "size", archive->size);
         printer_member(predicate, "dropped", region_set_format(&archive->dropped, dropped));
+        holes_print(predicate, &archive->pruned);
+}
+
+/* It tells of just those that ARCHIVE drops, which are some. */
+static bool is_of_dropped(const Holes *pruned, const Archive *archive) {
+        uint64_t first = archive->first, end = first + RECORD_ARCHIVE_RECORDS;
+
+        while (!region_set_has(&archive->dropped, (unsigned) (first - archive->first)))
+                first++;
+        while (!region_set_has(&archive->dropped, (unsigned) (end - 1 - archive->first)))
+                end--;
+        return pruned->n == region_set_count(&archive->dropped) && pruned->first == first && pruned->end == end;
 }
 
 int archive_parse(const json_t *predicate, Archive *ret) {
@@ -38,49 +43,8 @@ int archive_parse(const json_t *predicate, Archive *ret) {
                 return -EBADMSG;
         if (region_set_parse(text_of(predicate, "dropped"), RECORD_ARCHIVE_RECORDS, &archive.dropped) < 0 || region_set_count(&archive.dropped) == 0)
                 return -EBADMSG;
+        if (holes_parse(predicate, &archive.pruned) == 0 && !is_of_dropped(&archive.pruned, &archive))
+                return -EBADMSG;
         *ret = archive;
-        return 0;
-}
-
-/* ---- holes ---- */
-
-int holes_take(Holes *holes, const RecordEntry *entry) {
-        char subject[LOCATION_STRING_MAX];
-        _cleanup_printer_ Printer text = {};
-
-        printer_raw(&text, holes->digest, DIGEST_BYTES);
-        printer_format(&text, "%" PRIu64 " %s %s %s %s %s %s %" PRIu64 "\n", entry->index, entry->id, entry->type, location_format(&entry->subject, subject),
-                       result_to_string(entry->result), entry->plan, entry->run, entry->finished_usec);
-        if (holes->n++ == 0)
-                holes->first = entry->index;
-        holes->end = entry->index + 1;
-        return text.error ?: digest_sha256(text.text, text.n, holes->digest);
-}
-
-bool holes_equal(const Holes *a, const Holes *b) {
-        return a->n == b->n && a->first == b->first && a->end == b->end && memcmp(a->digest, b->digest, DIGEST_BYTES) == 0;
-}
-
-void holes_print(Printer *predicate, const Holes *holes) {
-        char hex[DIGEST_HEX];
-
-        printer_member_open(predicate, "pruned", '{');
-        printer_member_unsigned(predicate, "records", holes->n);
-        print_range(predicate, holes->first, holes->end);
-        printer_member(predicate, "sha256", digest_to_hex(holes->digest, hex));
-        printer_close(predicate, '}');
-}
-
-int holes_parse(const json_t *predicate, Holes *ret) {
-        const json_t *pruned = json_object_get(predicate, "pruned"), *range = json_object_get(pruned, "range");
-        Holes holes = {
-                .n = (uint64_t) json_integer_value(json_object_get(pruned, "records")),
-                .first = (uint64_t) json_integer_value(json_object_get(range, "first")),
-                .end = (uint64_t) json_integer_value(json_object_get(range, "end")),
-        };
-
-        if (holes.n == 0 || digest_from_hex(text_of(pruned, "sha256"), holes.digest) < 0)
-                return -ENOENT;
-        *ret = holes;
         return 0;
 }

@@ -111,8 +111,7 @@ int draft_decision(const Station *station, const LogDoubt *doubt, const Frontier
         print_history(tail, "kept", kept->size, &root);
         if (doubt->size > 0)
                 print_history(tail, "signed", doubt->size, &doubt->root);
-        if (doubt->holes.n > 0)
-                holes_print(tail, &doubt->holes);
+        holes_print(tail, &doubt->holes);
         return finish(&group, ret);
 }
 
