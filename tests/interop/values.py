@@ -82,11 +82,13 @@ class Table:
             if LIMITS[row["limit"]] is None:  # it may be given one later
                 continue
             wrong = self.wrong(row, check, measurement) or self.impossible(row, measurement)
+            if row["limit"] == "at least" and not measurement["limits"] and measurement["value"] < row.get("least", row.get("value")):
+                wrong = wrong or "is less than any limit that it can have"
             if wrong:
                 raise Refused(f"{step['name']}: {measurement['name']} {wrong}")
             if row["said"] == "each" and place != chip and not (place.startswith(chip + "/") and PART.fullmatch(place[len(chip) + 1:])):
                 raise Refused(f"{step['name']}: {measurement['name']} is of no part of the chip")
-            if row["said"] == "each" and (measurement["name"], place, statistic) in told:
+            if row["said"] in ("each", "asked") and (measurement["name"], place, statistic) in told:
                 raise Refused(f"{step['name']}: {measurement['name']} is said twice of one part")
             told.add((measurement["name"], place, statistic))
             has_limit = has_limit or bool(measurement["limits"]) and is_one

@@ -160,8 +160,12 @@ def judge_step(step, is_second, table, chip):
     least, is_open = judge_values(step, table), step["status"] != "COMPLETE"
     if is_second and table and step["result"] in ("PASSED", "WARNED"):
         table.judge(step, chip)
-    if "regions" in step and check_regions(step["regions"], is_second):
-        least = "FAILED"
+    if "regions" in step:
+        sets = check_regions(step["regions"], is_second)
+        if sets["failed"]:
+            least = "FAILED"
+        if is_second and step["result"] in ("PASSED", "WARNED"):
+            check_counts(step, sets, chip)
     if is_open != (step["result"] == "INCONCLUSIVE"):
         raise Refused(f"{step['name']} is {step['status']} and called {step['result']}")
     if WORSE.index(step["result"]) < WORSE.index(least) or is_open and least == "FAILED":
@@ -186,7 +190,7 @@ def set_of(text, total):
 
 
 def check_regions(regions, is_second):
-    """Of a memory that is tested region by region: whether one failed."""
+    """Of a memory that is tested region by region: the sets of it."""
     parts = re.fullmatch("sid ([1-9][0-9]{0,2}) row ([1-9][0-9]{0,7})/([1-9][0-9]{0,2})", regions["partition"])
     if not parts:
         raise Refused(f"{regions['partition']} is no memory")
@@ -198,7 +202,17 @@ def check_regions(regions, is_second):
     tested = [region for one in regions["tested"] for region in set_of(one["regions"], total)]
     if len(set(tested)) < len(tested) or sets["failed"] - set(tested):
         raise Refused("a region was tested twice, or failed untested")
-    return bool(sets["failed"])
+    return {"unproven": set(), "altered": set(), "suspicious": set(), **sets, "tested": set(tested), "all": range(total)}
+
+
+def check_counts(step, sets, chip):
+    """Of a step that passed or warned: its regions do not tell otherwise, and it counted as many as they are."""
+    if sets["altered"] or sets["suspicious"] and step["result"] == "PASSED" or not sets["tested"]:
+        raise Refused(f"{step['name']} is called {step['result']}, and its regions are altered, suspicious, or were never tested")
+    for name, least, most in (("hbm_regions", "all", "all"), ("hbm_regions_tested", None, "tested"), ("hbm_regions_occupied", "occupied", "occupied"),
+                              ("hbm_regions_unproven", "unproven", "unproven")):
+        if any(one["name"] == name and one["place"] == chip and not (len(sets[least]) if least else 1) <= one["value"] <= len(sets[most]) for one in step["measurements"]):
+            raise Refused(f"{step['name']}: {name} is not what its regions come to")
 
 
 def judge_chip(record, plain, table):
@@ -250,7 +264,7 @@ def judge_server(record, plain, table):
     if stated and len(chips) > stated:
         raise Refused(f"it tells of {len(chips)} chips and says that the server has {stated}")
     for chip in chips:
-        server = record.predicate.get("location", {}).get("path", chip["slot"].split("/")[0])
+        server = record.predicate.get("location", {}).get("path", chips[0]["slot"].split("/")[0])
         if not CHIP.fullmatch(chip["slot"]) or chip["slot"].split("/")[0] != server or chip["index"] >= record.index:
             raise Refused(f"{chip['slot']} is not in the server, or its record not before this one")
         if chip["index"] == record.index - 1 and chip["id"] != record.predicate["previous"]["sha256"]:
@@ -319,6 +333,10 @@ def check_subject(record):
     for kind, part, place in [(own, record.subject, path), ("server", predicate.get("host", {}), path.split("/")[0]), *chips]:
         if part.get("uri", "").lower().startswith("urn:dev:ops:"):
             check_identity(kind, part["uri"], part.get("digest", {}).get("sha256"), predicate["log"]["origin"], place)
+            server = (record.subject if record.kind() == "health-summary" else predicate.get("host", {})).get("uri", "")
+            begin, is_slot, _ = part["uri"].partition("_")
+            if kind == "accelerator" and is_slot and not begin.endswith("-unknown") and server.lower().startswith("urn:dev:ops:") and begin != server:
+                raise Refused(f"{part['uri']} is not in {server}")
 
 
 def check_keys(rotation):

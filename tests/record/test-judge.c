@@ -203,6 +203,7 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
 #define SOUND_HBM                                                                                            \
         HBM, "{\"check\":\"hbm\",\"result\":\"PASSED\",\"measured\":{\"bytes_tested\":[1024,\"By\"],\"mismatches\":[0,\"<=\",0]," \
              "\"plants_returned\":[720,\"==\",720],\"samples_wrong\":[0,\"<=\",0],\"rows_guarded\":7}}"
+#define REGIONS P "steps.hbm.regions."
 #define HOST_LINK P "steps.host-link"
 #define SOUND_HOST_LINK                                                                                      \
         HOST_LINK, "{\"result\":\"PASSED\",\"counted\":{\"bytes_moved\":[268435456,\"By\"]}," \
@@ -247,6 +248,18 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                   { P "steps.links", "{\"check\":\"neuronlink\",\"result\":\"PASSED\",\"measured\":{\"lane_errors\":[0,\"<=\",0,{\"max\":0}]}}" } },
                 { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "97" } },
                 { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "95" } },
+                { "hbm_bytes_tested: a value is less than any limit", { SOUND_HBM, HBM ".measured.bytes_tested", "[0,\"By\"]" } },
+                { "telemetry_temperature_rise is said twice of one part", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature_rise", "{\"each\":[[1,\"K\",\"<=\",5],[4,\"K\",\"<=\",5]]}" } },
+                /* Regions against what the step is called, and what it counted of them. */
+                { "hbm: called PASSED although regions are not as they were left", { REGIONS "altered", "\"41\"" } },
+                { "hbm: called WARNED although regions are not as they were left", { REGIONS "altered", "\"41\"", P "steps.hbm.result", "\"WARNED\"", P "result", "\"WARNED\"" } },
+                { "hbm: called PASSED although regions are not as they were left", { REGIONS "suspicious", "\"41\"" } },
+                { "hbm: called PASSED, and no region was tested", { REGIONS "tested", "[]" } },
+                { "hbm_regions is not what its regions come to", { P "steps.hbm.measured./hbm_regions", "95" } },
+                { "hbm_regions_tested is not what its regions come to", { P "steps.hbm.measured./hbm_regions_tested", "0" } },
+                { "hbm_regions_tested is not what its regions come to", { P "steps.hbm.measured./hbm_regions_tested", "34" } },
+                { "hbm_regions_occupied is not what its regions come to", { P "steps.hbm.measured./hbm_regions_occupied", "26" } },
+                { "hbm_regions_unproven is not what its regions come to", { P "steps.hbm.measured./hbm_regions_unproven", "1" } },
         };
         static const Case good[] = {
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY } },
@@ -257,6 +270,8 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_uncorrected", "[0,\"<=\",0,{\"at\":[\"hbm0-3\",\".\"]}]" } },
                 { "us0-2/chip0: 7 tests passed", /* what is not said each time may be of any part */
                   { SOUND_TELEMETRY, TELEMETRY ".measured.temperature_rise", "[1,\"K\",\"<=\",20,{\"at\":[\"/us0-2/chip9\"]}]" } },
+                { "us0-2/chip0 hbm: warned", { REGIONS "suspicious", "\"41\"", P "steps.hbm.result", "\"WARNED\"", P "result", "\"WARNED\"" } },
+                { "us0-2/chip0: 6 tests passed", { P "steps.hbm.measured./hbm_regions_tested", "19", P "steps.hbm.measured./hbm_regions_occupied", "27" } },
                 { "us0-2/chip0 telemetry: warned", { SOUND_TELEMETRY, TELEMETRY ".measured.hbm_corrected", "[101,\"<=\",100]", WARNED } },
                 /* Of later versions: a check, a value of a known one, and a limit where there was none. */
                 { "us0-2/chip0: 7 tests passed", { SOUND_TELEMETRY, TELEMETRY ".check", "\"later\"", TELEMETRY ".measured", NULL } },

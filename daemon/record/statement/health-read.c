@@ -45,9 +45,9 @@ void run_read(const json_t *predicate, RecordRun *ret) {
 }
 
 /* Readers match hardware by digests, and people by what the URI spells. */
-static void check_identity(Reading *reading, const char *kind, const json_t *descriptor, const json_t *predicate, const Location *where) {
+static void check_identity(Reading *reading, const char *kind, const json_t *descriptor, const json_t *server, const json_t *predicate, const Location *where) {
         const char *uri = text_of(descriptor, "uri"), *origin = text_of(json_object_get(predicate, "log"), "origin");
-        int r = identity_fits(kind, uri, sha256_of(descriptor), origin, where);
+        int r = identity_fits(kind, uri, text_of(server, "uri"), sha256_of(descriptor), origin, where);
 
         if (r < 0 && reading->error == 0)
                 reading->error = r;
@@ -57,6 +57,7 @@ static void check_identity(Reading *reading, const char *kind, const json_t *des
 
 static void read_subject(Reading *reading, const json_t *predicate, RecordSubject *ret) {
         const json_t *subject = json_array_get(json_object_get(reading->health->statement, "subject"), 0);
+        const json_t *host = json_object_get(predicate, "host");
         const char *path = text_of(json_object_get(predicate, "location"), "path");
         char *product = reading_take(reading, 1, RECORD_PRODUCT_BYTES), *serial = reading_take(reading, 1, RECORD_SERIAL_BYTES);
         Location server;
@@ -65,8 +66,8 @@ static void read_subject(Reading *reading, const json_t *predicate, RecordSubjec
                 (void) REFUSE(reading, "%.80s is no location", path);
         server = reading->subject;
         server.n_parts = 0;
-        check_identity(reading, reading->health->is_rollup ? "server" : "accelerator", subject, predicate, &reading->subject);
-        check_identity(reading, "server", json_object_get(predicate, "host"), predicate, &server);
+        check_identity(reading, reading->health->is_rollup ? "server" : "accelerator", subject, host, predicate, &reading->subject);
+        check_identity(reading, "server", host, NULL, predicate, &server);
         if (serial)
                 identity_read(text_of(subject, "uri"), product, serial);
         *ret = (RecordSubject) { .where = reading->subject, .serial = serial, .product = product };
@@ -171,8 +172,8 @@ static void read_components(Reading *reading, const json_t *predicate) {
         health->scan.chips = chips;
         for (; health->n_named < n && reading->error == 0; health->n_named++) {
                 read_named(reading, predicate, health->n_named, health->named);
-                check_identity(reading, "accelerator", json_array_get(json_object_get(predicate, "components"), health->n_named), predicate,
-                               &health->named[health->n_named].where);
+                check_identity(reading, "accelerator", json_array_get(json_object_get(predicate, "components"), health->n_named),
+                               json_array_get(json_object_get(health->statement, "subject"), 0), predicate, &health->named[health->n_named].where);
                 chips[health->n_named].subject.where = health->named[health->n_named].where;
                 chips[health->n_named].result = health->named[health->n_named].result;
         }

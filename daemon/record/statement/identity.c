@@ -108,8 +108,14 @@ static bool is_slot_of(const char *slot, bool is_server_known, const Location *w
         return !*where->server || strcmp(slot, own) == 0;
 }
 
-int identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin, const Location *where) {
+/* Whether URI, which is that of a slot behind its first N bytes, is of the server that SERVER names; "": that is not told. */
+static bool is_slot_in(const char *uri, size_t n, const char *server) {
+        return strncasecmp(server, SCHEME, strlen(SCHEME)) != 0 || (strncmp(uri, server, n) == 0 && server[n] == '\0');
+}
+
+int identity_fits(const char *kind, const char *uri, const char *server, const char *sha256, const char *origin, const Location *where) {
         const char *slot = strchr(uri, '_');
+        bool is_server_known;
         char document[IDENTITY_DOCUMENT_MAX], hex[DIGEST_HEX];
         uint8_t digest[DIGEST_BYTES];
         int r;
@@ -118,7 +124,8 @@ int identity_fits(const char *kind, const char *uri, const char *sha256, const c
                 return 1;
         if (!spell_document(slot ? "slot" : kind, uri, origin, document))
                 return 0;
-        if (slot && !is_slot_of(slot + 1, slot - uri < 8 || memcmp(slot - 8, "-unknown", 8) != 0, where))
+        is_server_known = slot && (slot - uri < 8 || memcmp(slot - 8, "-unknown", 8) != 0);
+        if (slot && (!is_slot_of(slot + 1, is_server_known, where) || (is_server_known && !is_slot_in(uri, (size_t) (slot - uri), server))))
                 return 0;
         r = sha256 ? digest_sha256(document, strlen(document), digest) : 0;
         return r < 0 ? -ENOMEM : !sha256 || strcmp(digest_to_hex(digest, hex), sha256) == 0;

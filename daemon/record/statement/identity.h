@@ -48,9 +48,9 @@ void identity_read(const char *uri, char ret_product[static RECORD_PRODUCT_BYTES
 
 /*
  * Whether SHA256 (NULL: none is told) is of the document that URI spells, of a part of KIND, or of the slot that is WHERE (no server: not known), in a
- * record in the log ORIGIN; also where URI is of another scheme. 1, 0 or -ENOMEM.
+ * record in the log ORIGIN; also where URI is of another scheme. SERVER: the URI of the server it sits in, whose serial a slot's URI has, or ""; 1, 0 or -ENOMEM.
  */
-int identity_fits(const char *kind, const char *uri, const char *sha256, const char *origin, const Location *where);
+int identity_fits(const char *kind, const char *uri, const char *server, const char *sha256, const char *origin, const Location *where);
 
 /* KEY: a digest, by its algorithm. */
 void print_sha256(Printer *printer, const char *key, const char *hex);

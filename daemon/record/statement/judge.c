@@ -96,21 +96,23 @@ bool judge_step(const RecordStep *step, bool is_own, Judgement *ret) {
 
 /* ---- what a step must have measured ---- */
 
-/* A value that needs no limit may be given one later. */
+/* A value that needs no limit may be given one later. Where it has none although its check gives it one, it still is no less than such a limit can be. */
 static bool judge_limit(const RecordStep *step, const Measurement *measurement, const MeasurementRow *row, Judgement *ret) {
         const char *wrong = NULL;
 
         if (row->limit_type != LIMIT_NONE)
                 wrong = measurement_wrong(row, measurement_unit(measurement), measurement->limit_type, measurement->limit)
                                 ?: measurement_impossible(row, measurement->value, measurement->series.statistic);
+        if (!wrong && measurement->limit_type == LIMIT_NONE && row->limit_type == LIMIT_GREATER_THAN_OR_EQUAL && measurement->value < row->least)
+                wrong = "a value is less than any limit that it can have";
         return !wrong || judge_wrong(ret, "%.40s: %.60s: %s", step->name, measurement->name, wrong);
 }
 
-/* A value of a kind that each step has is of the step's chip or of a part of it, and there is one of each part: STEP's value of number INDEX. */
-static bool judge_place(const RecordStep *step, size_t index, const Location *chip, Judgement *ret) {
+/* STEP's value of number INDEX, which has a limit, is the only one of its part; of a kind that each step has, it is of the step's chip or of a part of it. */
+static bool judge_place(const RecordStep *step, size_t index, MeasurementDuty duty, const Location *chip, Judgement *ret) {
         const Measurement *measurement = &step->measurements[index];
 
-        if (!location_contains(chip, &measurement->where))
+        if (duty == MEASUREMENT_EACH && !location_contains(chip, &measurement->where))
                 return judge_wrong(ret, "%.40s: %.60s is of no part of the chip", step->name, measurement->name);
         for (size_t i = 0; i < index; i++) {
                 const Measurement *other = &step->measurements[i];
@@ -136,7 +138,7 @@ static bool judge_limits(const RecordStep *step, const Location *chip, Judgement
                 if (!row)
                         continue;
                 if (!judge_limit(step, &step->measurements[i], row, ret) ||
-                    (row->duty == MEASUREMENT_EACH && !judge_place(step, i, chip, ret)))
+                    (row->duty != MEASUREMENT_BEYOND && row->limit_type != LIMIT_NONE && !judge_place(step, i, row->duty, chip, ret)))
                         return false;
                 /* The most of no values is no value. */
                 if (row >= rows && row < rows + n && (series->statistic == STATISTIC_NONE || series->count > 0)) {
@@ -150,12 +152,48 @@ static bool judge_limits(const RecordStep *step, const Location *chip, Judgement
         return n == 0 || has_limit || judge_wrong(ret, "%.40s: called %s without a value that has a limit", step->name, result);
 }
 
-bool judge_values(const RecordStep *step, const Location *chip, Judgement *ret) {
-        Partition partition;
+/* Of STEP, which passed or warned: its regions do not tell otherwise, and it counted as many as they are. */
+static bool judge_counts(const RecordStep *step, const RecordKnownRegions *known, const Location *chip, Judgement *ret) {
+        unsigned n = partition_regions(&known->partition), n_occupied = region_set_count(&known->occupied), n_unproven = region_set_count(&known->unproven);
+        const struct {
+                const char *name;
+                unsigned least, most;
+        } counts[] = {
+                { "hbm_regions",          n,          n                                },
+                { "hbm_regions_tested",   1,          region_set_count(&known->tested) },
+                { "hbm_regions_occupied", n_occupied, n_occupied                       },
+                { "hbm_regions_unproven", n_unproven, n_unproven                       },
+        };
 
-        if (step->regions && partition_parse(step->regions->partition, &partition) == 0 && step->regions->total != partition_regions(&partition))
+        if (region_set_count(&known->altered) > 0 || (step->verdict == VERDICT_PASSED && region_set_count(&known->suspicious) > 0))
+                return judge_wrong(ret, "%.40s: called %s although regions are not as they were left", step->name, health_step_result(step->verdict));
+        if (known->n_tests == 0)
+                return judge_wrong(ret, "%.40s: called %s, and no region was tested", step->name, health_step_result(step->verdict));
+        for (size_t i = 0; i < step->n_measurements; i++)
+                for (size_t k = 0; k < ELEMENTS(counts); k++) {
+                        const Measurement *measurement = &step->measurements[i];
+
+                        if (measurement_is_printable(measurement) && strcmp(measurement->name, counts[k].name) == 0 && location_equal(&measurement->where, chip) &&
+                            (measurement->value < counts[k].least || measurement->value > counts[k].most))
+                                return judge_wrong(ret, "%.40s: %.60s is not what its regions come to", step->name, measurement->name);
+                }
+        return true;
+}
+
+static bool judge_regions(const RecordStep *step, bool is_clear, const Location *chip, Judgement *ret) {
+        RecordKnownRegions known;
+
+        if (!step->regions || regions_known(step->regions, &known) < 0) /* see judge_step() */
+                return true;
+        if (step->regions->total != partition_regions(&known.partition))
                 return judge_wrong(ret, "%.40s: its regions are more or fewer than its memory is cut into", step->name);
-        return (step->verdict != VERDICT_PASSED && step->verdict != VERDICT_WARNED) || judge_limits(step, chip, ret);
+        return !is_clear || judge_counts(step, &known, chip, ret);
+}
+
+bool judge_values(const RecordStep *step, const Location *chip, Judgement *ret) {
+        bool is_clear = step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED;
+
+        return judge_regions(step, is_clear, chip, ret) && (!is_clear || judge_limits(step, chip, ret));
 }
 
 bool judge_chip_values(const RecordHealth *chip, Judgement *ret) {
@@ -281,9 +319,10 @@ Result judge_own(const RecordScan *scan) {
 
 static bool judge_component(const RecordScan *scan, size_t i, Judgement *ret) {
         const Location *where = &scan->chips[i].subject.where;
+        const char *server = *scan->server.where.server ? scan->server.where.server : scan->chips[0].subject.where.server;
         char path[LOCATION_STRING_MAX];
 
-        if (location_kind(where) == LOCATION_SERVER || (*scan->server.where.server && !location_contains(&scan->server.where, where)))
+        if (location_kind(where) == LOCATION_SERVER || strcmp(where->server, server) != 0)
                 return judge_wrong(ret, "%.60s is not in the server", location_format(where, path));
         for (size_t k = 0; k < i; k++)
                 if (location_equal(&scan->chips[k].subject.where, where))

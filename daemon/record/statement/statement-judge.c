@@ -42,7 +42,7 @@ static int judge_start(const json_t *predicate, const json_t *subject, Judgement
                 (void) judge_wrong(wrong, "%.80s is no location", path);
                 return 0;
         }
-        r = identity_fits("server", uri, sha256_of(subject), text_of(json_object_get(predicate, "log"), "origin"), &where);
+        r = identity_fits("server", uri, "", sha256_of(subject), text_of(json_object_get(predicate, "log"), "origin"), &where);
         if (r == 0)
                 (void) judge_wrong(wrong, "the digest is not that of %.100s, or it is elsewhere", uri);
         return r < 0 ? r : 0;
