@@ -776,6 +776,14 @@ def rewritten(bench):
             ("a roll-up that names another record", REFUSED, {17: at("components.4.annotations", put(recordSha256="0" * 64))}, ()),
             ("a roll-up that leaves out a chip", REFUSED, {17: at("", forget)}, ()),
             ("a run that never began", HOLDS, {}, (0, *range(18, 36))),
+            ("its result of another stage", REFUSED, {5: at("run", put(stage="INFLEET"))}, (0, *range(18, 36))),
+            ("its roll-up of another challenge", REFUSED, {17: at("run", put(challenge="AAAA"))}, (0, *range(18, 36))),
+            ("its roll-up of another plan", HOLDS, {17: at("configuration.0", put(digest=digest))}, (0, *range(18, 36))),
+            ("a run that two people began", REFUSED, {0: at("run", put(operator={"uid": 1000})), 17: at("run", put(operator={"uid": 0}))}, ()),
+            ("a run of somebody whose account was renamed meanwhile", HOLDS, {0: at("run", put(operator={"uid": 1000, "name": "a"})), 17: at("run", put(operator={"uid": 1000}))}, ()),
+            ("a run that began with another note", REFUSED, {0: at("run", put(note="as ordered")), 17: at("run", put(note="once more"))}, ()),
+            ("results of chips that their run began without", REFUSED, {0: at("run", put(chips=[0, 1]))}, ()),
+            ("results of chips that their run began with", HOLDS, {0: at("run", put(chips=list(range(16))))}, ()),
             ("a run that has no end", HOLDS, {}, (17, *range(18, 36))),
             ("a record of another log", REFUSED, {20: at("log", put(origin="fleet.example/stations/st-018"))}, ())):
         bench.log(what, expected, *rewrite(bench, changes, left_out))

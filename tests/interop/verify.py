@@ -134,7 +134,7 @@ class Log:
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
         origin = current = last = None
-        starts, rolled, begun, chips = {}, set(), set(), {}
+        starts, rolled, begun, chips = {}, set(), {}, {}
         for index, record in sorted(self.records.items()):
             predicate = record.predicate
             origin = origin or predicate["log"]["origin"]
@@ -151,11 +151,13 @@ class Log:
                 current = decode64(predicate["spki"])
             if "run" in predicate:
                 self.attempt(index, self.check_order, record, begun, rolled)
-                begun.add(predicate["run"]["id"])
+                first = begun.setdefault(predicate["run"]["id"], record)
             if record.kind() == "run-start":
                 starts[predicate["run"]["id"]] = record
             elif record.kind().startswith("health"):
-                self.attempt_and_note(index, self.check_start, record, starts)
+                self.attempt_and_note(index, self.check_begin, record, first)
+                if predicate["run"]["id"] not in starts and not self.n_gone():
+                    self.tell("note", index, "its run never began")
             if record.kind() == "health":
                 self.attempt(index, self.check_earlier, record, chips)
             if record.kind() == "health-summary":
@@ -209,20 +211,23 @@ class Log:
         elif not any(one.index == standing and one.subject["digest"] == digest and one.predicate["result"] == "FAILED" for one in before):
             raise Refused(f"its chip did not fail in record {standing}")
 
-    def check_start(self, record, starts):
-        """What the run-start has signed before anything was found; of what may have an innocent reason there is a note."""
-        predicate, start = record.predicate, starts.get(record.predicate["run"]["id"])
-        if start is None:
-            return "its run never began" if not self.n_gone() else None
-        began = start.predicate
-        if predicate.get("location", {}).get("path", "").split("/")[0] != began.get("location", {}).get("path"):
-            raise Refused("its run began at another server")
-        for name in ("stage", "challenge"):
-            if predicate["run"].get(name) != began["run"].get(name):
+    @staticmethod
+    def check_begin(record, first):
+        """All records of a run tell what it began with, as far as they tell it, and the FIRST that is here for all; of what may have an innocent reason there is a note."""
+        run, began = record.predicate["run"], first.predicate["run"]
+        paths = [one.predicate.get("location", {}).get("path", "").partition("/") for one in (record, first)]
+        told = [("server", *(path[0] or None for path in paths)), ("operator", *(one.get("operator", {}).get("uid") for one in (run, began))), ("note", run.get("note"), began.get("note"))]
+        for name, now, then in told:  # a chip leaves most to its server
+            if None not in (now, then) and now != then:
                 raise Refused(f"its run began with another {name}")
-        seed = began["run"].get("seed")  # a chip leaves it, and the digest of its plan's limits, to its server
-        for name, now, then in (("begin", predicate["run"]["startedOn"], began["run"]["startedOn"]), ("seed", predicate["run"].get("seed", seed), seed),
-                                ("plan", predicate["configuration"], began["configuration"][:len(predicate["configuration"])])):
+        for name in ("stage", "challenge"):
+            if run.get(name) != began.get(name):
+                raise Refused(f"its run began with another {name}")
+        if paths[0][2] and "chips" in began and int(paths[0][2].removeprefix("chip")) not in began["chips"]:
+            raise Refused("its run began without this chip")
+        plans = [one.predicate["configuration"] for one in (record, first)]
+        for name, now, then in (("begin", run["startedOn"], began["startedOn"]), ("seed", run.get("seed", began.get("seed")), began.get("seed", run.get("seed"))),
+                                ("plan", plans[0][:len(plans[1])], plans[1][:len(plans[0])])):
             if now != then:
                 return f"its run began with another {name}"
         return None

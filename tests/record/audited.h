@@ -126,14 +126,19 @@ typedef struct Change {
         RecordAuditKind kind;
 } Change;
 
-static inline void changed_scan(Ledger *ledger, const Change *change, bool passed) {
-        for (unsigned i = 0; i < LEDGER_SCAN; i++) {
+/* Its records from FIRST on. */
+static inline void changed_records(Ledger *ledger, const Change *change, bool passed, unsigned first) {
+        for (unsigned i = first; i < LEDGER_SCAN; i++) {
                 json_t *root = i == 0 ? ledger_statement(ledger, payloads.start) : i == 1 ? ledger_statement(ledger, payloads.health) :
                                i == 2 ? ledger_second(ledger, passed) : ledger_roll_up(ledger);
 
                 ledger_add(ledger, root, i == change->at ? change->path : NULL, change->json);
         }
         ledger->hour++;
+}
+
+static inline void changed_scan(Ledger *ledger, const Change *change, bool passed) {
+        changed_records(ledger, change, passed, 0);
 }
 
 static const char zeros[] = "\"0000000000000000000000000000000000000000000000000000000000000000\"";

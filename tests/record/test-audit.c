@@ -317,6 +317,31 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
         }
 }
 
+/* Nothing is here of its start, and still a roll-up answers no other challenge than its chips, nor is it of another stage. */
+static void test_a_run_without_its_start_is_one_run(void **state) {
+        static const Change changes[] = {
+                { 2, "predicate.run.challenge", "\"Y2hhbGxlbmdl0009\"", RECORD_AUDIT_RUN },
+                { 2, "predicate.run.stage", "\"INFLEET\"", RECORD_AUDIT_RUN },
+                { 2, "predicate.run.startedOn", "\"2026-11-21T00:00:01.000Z\"", RECORD_AUDIT_BEGIN },
+                { 3, "predicate.run.challenge", NULL, RECORD_AUDIT_RUN },
+                { 3, "predicate.run.stage", "\"INFLEET\"", RECORD_AUDIT_RUN },
+                { 3, "predicate.run.seed", "8", RECORD_AUDIT_BEGIN },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(changes); i++) {
+                Trial trial;
+
+                trial_init(&trial);
+                changed_records(&trial.ledger, &changes[i], true, 1);
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), changes[i].kind == RECORD_AUDIT_RUN ? RESULT_FAILED : RESULT_PASSED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_UNSTARTED], 1);
+                assert_int_equal(trial.report->n_of_kind[changes[i].kind], 1);
+                assert_int_equal(finding(&trial, changes[i].kind)->first, changes[i].at - 1);
+                trial_done(&trial);
+        }
+}
+
 /* The roll-up says of which server and in which place which chip is, and its record agrees. */
 static void test_a_roll_up_is_of_the_server_of_its_chips(void **state) {
         static const Change changes[] = {
@@ -380,7 +405,15 @@ static void test_a_challenge_is_answered_once(void **state) {
 /* Whoever takes the results of one server for those of another, or one end for two beginnings. */
 static void test_a_run_ends_as_it_began(void **state) {
         static const Change elsewhere = { 0, "predicate.location.path", "\"us0-3\"", RECORD_AUDIT_RUN };
+        static const Change one_chip = { 0, "predicate.run.chips", "[0]", RECORD_AUDIT_RUN };
         Trial trial;
+
+        trial_init(&trial);
+        changed_scan(&trial.ledger, &one_chip, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_RUN, 1, 2);
+        trial_done(&trial);
 
         trial_init(&trial);
         changed_scan(&trial.ledger, &elsewhere, true);
@@ -1056,6 +1089,7 @@ int main(void) {
                 cmocka_unit_test(test_nobody_is_fed_for_ever),
                 cmocka_unit_test(test_records_in_another_order_are_told),
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
+                cmocka_unit_test(test_a_run_without_its_start_is_one_run),
                 cmocka_unit_test(test_a_roll_up_is_of_the_server_of_its_chips),
                 cmocka_unit_test(test_one_chip_in_two_places_is_shown),
                 cmocka_unit_test(test_a_challenge_is_answered_once),

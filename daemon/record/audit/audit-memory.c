@@ -3,7 +3,7 @@
 /*
  * Later records are held against these objects of JSON, which have their members in the order in which they came:
  *
- *     runs         of which the roll-up is still to come, by ID: the record and place of the start, what begin_of() that told, and the chips met so far
+ *     runs         of which the roll-up is still to come, by ID: its first record and what that told of its begin, record and place of its start, and the chips met so far
  *     ended        the record of the roll-up of each of the others, by ID
  *     challenges   the first run-start that each is answered by
  *     plans        by name: the newest run-start of each, and the plan's digest

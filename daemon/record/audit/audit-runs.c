@@ -19,10 +19,36 @@ static const json_t *plan_of(const AuditRecord *record) {
         return json_array_get(json_object_get(record->predicate, "configuration"), 0);
 }
 
-/* The run of RECORD; NULL: no memory. */
+/* All records of a run tell what it began with, as far as they tell it: what is found out later does not change it. */
+static const struct {
+        const char *member;
+        RecordAuditKind kind;
+        bool is_optional; /* of a part, its server may be unknown; a chip leaves the rest to its server */
+} begins[] = {
+        { "server",    RECORD_AUDIT_RUN,   true  },
+        { "stage",     RECORD_AUDIT_RUN,   false },
+        { "challenge", RECORD_AUDIT_RUN,   false },
+        { "plan",      RECORD_AUDIT_PLAN,  false },
+        { "operator",  RECORD_AUDIT_RUN,   true  },
+        { "note",      RECORD_AUDIT_RUN,   true  },
+        { "startedOn", RECORD_AUDIT_BEGIN, false },
+        { "seed",      RECORD_AUDIT_BEGIN, true  },
+};
+
+static json_t *begin_of(const AuditRecord *record) {
+        const char *server = record->entry->subject.server;
+        const json_t *run = json_object_get(record->predicate, "run");
+
+        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
+                         json_object_get(run, "challenge"), "plan", plan_of(record), "startedOn", json_object_get(run, "startedOn"), "seed",
+                         json_object_get(run, "seed"), "operator", json_object_get(json_object_get(run, "operator"), "uid"), "note", json_object_get(run, "note"), "numbers",
+                         json_object_get(run, "chips"));
+}
+
+/* The run of RECORD, which began as its first record tells that is here; NULL: no memory. */
 static json_t *run_of(RecordAudit *audit, const AuditRecord *record) {
         if (!memory_find(audit, "runs", record->entry->run))
-                memory_keep(audit, "runs", record->entry->run, json_pack("{s:[]}", "chips"));
+                memory_keep(audit, "runs", record->entry->run, json_pack("{s:[], s:o, s:o}", "chips", "first", audit_index_json(record), "begin", begin_of(record)));
         return memory_find(audit, "runs", record->entry->run);
 }
 
@@ -64,42 +90,19 @@ static void check_plan(RecordAudit *audit, const AuditRecord *record) {
         memory_keep(audit, "plans", name, json_pack("{s:o, s:s}", "index", audit_index_json(record), "sha256", digest));
 }
 
-/* What a run begins with, its results tell too: what is found out later does not change it. */
-static const struct {
-        const char *member;
-        RecordAuditKind kind;
-        bool is_optional; /* of a part, its server may be unknown; a chip leaves the seed to its server */
-} begins[] = {
-        { "server",    RECORD_AUDIT_RUN,   true  },
-        { "stage",     RECORD_AUDIT_RUN,   false },
-        { "challenge", RECORD_AUDIT_RUN,   false },
-        { "plan",      RECORD_AUDIT_PLAN,  false },
-        { "startedOn", RECORD_AUDIT_BEGIN, false },
-        { "seed",      RECORD_AUDIT_BEGIN, true  },
-};
-
-static json_t *begin_of(const AuditRecord *record) {
-        const char *server = record->entry->subject.server;
-        const json_t *run = json_object_get(record->predicate, "run");
-
-        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
-                         json_object_get(run, "challenge"), "plan", plan_of(record), "startedOn", json_object_get(run, "startedOn"), "seed",
-                         json_object_get(run, "seed"), "note", json_object_get(run, "note"));
-}
-
 static void check_begin(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
         _cleanup_json_ json_t *begin = begin_of(record);
         const json_t *began = json_object_get(run, "begin");
-        uint64_t index = record->entry->index, start = memory_index(run, "start");
+        uint64_t index = record->entry->index, first = memory_index(run, "first");
 
         if (!begin)
                 audit->error = -ENOMEM;
-        for (size_t i = 0; began && i < ELEMENTS(begins); i++) {
+        for (size_t i = 0; i < ELEMENTS(begins); i++) {
                 const json_t *then = json_object_get(began, begins[i].member), *now = json_object_get(begin, begins[i].member);
 
                 if (then != now && !json_equal(then, now) && !(begins[i].is_optional && (!then || !now)))
-                        audit_find(audit, begins[i].kind, begins[i].kind == RECORD_AUDIT_PLAN ? start : index, index,
-                                   "the run of record %" PRIu64 " began with another %s", start, begins[i].member);
+                        audit_find(audit, begins[i].kind, begins[i].kind == RECORD_AUDIT_PLAN ? first : index, index,
+                                   "the run of record %" PRIu64 " began with another %s", first, begins[i].member);
         }
 }
 
@@ -111,7 +114,7 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
         check_ended(audit, record);
         check_challenge(audit, record);
         check_plan(audit, record);
-        if (json_object_get(run, "begin"))
+        if (json_object_get(run, "start"))
                 audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "the run of record %" PRIu64 " begins again",
                            memory_index(run, "start"));
         if (json_array_size(json_object_get(run, "chips")) > 0)
@@ -119,7 +122,6 @@ int audit_start_take(RecordAudit *audit, const AuditRecord *record) {
                            named_index(json_array_get(json_object_get(run, "chips"), 0)));
         memory_set(audit, run, "start", audit_index_json(record));
         memory_set(audit, run, "where", json_string(audit_place_text(record, where)));
-        memory_set(audit, run, "begin", begin_of(record));
         return audit->error;
 }
 
@@ -136,12 +138,27 @@ static void keep_chip(RecordAudit *audit, const json_t *run, const AuditRecord *
                 audit->error = -ENOMEM;
 }
 
+/* A run-start that does not name its chips is of all of its server. */
+static void check_number(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
+        const json_t *numbers = json_object_get(json_object_get(run, "begin"), "numbers"), *number;
+        const Location *where = &record->entry->subject;
+        size_t i;
+
+        json_array_foreach(numbers, i, number)
+                if (json_integer_value(number) == where->parts[0].index)
+                        return;
+        if (numbers && where->n_parts > 0)
+                audit_find(audit, RECORD_AUDIT_RUN, record->entry->index, record->entry->index, "the run of record %" PRIu64 " began without this chip",
+                           memory_index(run, "first"));
+}
+
 int audit_chip_take(RecordAudit *audit, const AuditRecord *record) {
         const json_t *run = run_of(audit, record);
 
         keep_chip(audit, run, record);
         check_ended(audit, record);
         check_begin(audit, run, record);
+        check_number(audit, run, record);
         audit_part_take(audit, record);
         return audit->error;
 }
@@ -194,7 +211,7 @@ static void check_component(RecordAudit *audit, const AuditRecord *record, const
                 if (result_from_string(text_of(annotations, "result")) == RESULT_FAILED)
                         audit_need(audit, index, own);
                 /* A record that is not here cannot contradict it, but where the run began later. */
-                if (!audit_is_unread(audit, index) || (json_object_get(run, "begin") && index <= memory_index(run, "start")))
+                if (!audit_is_unread(audit, index) || (json_object_get(run, "start") && index <= memory_index(run, "start")))
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, own, own, "it names record %" PRIu64 ", which is none of a chip in this run", index);
                 return;
         }
@@ -232,7 +249,7 @@ int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
         check_begin(audit, run, record);
         if (json_array_size(chips) > 0)
                 first = named_index(json_array_get(chips, 0));
-        if (!json_object_get(run, "begin") && audit->unseen == 0)
+        if (!json_object_get(run, "start") && audit->unseen == 0)
                 audit_find(audit, RECORD_AUDIT_UNSTARTED, first, index, "the run %s has results and no beginning", record->entry->run);
         json_array_foreach(components, i, chip)
                 check_component(audit, record, run, chip);
@@ -247,12 +264,12 @@ int audit_roll_up_take(RecordAudit *audit, const AuditRecord *record) {
 /* ---- the end ---- */
 
 static void tell_unfinished(RecordAudit *audit, const json_t *run) {
-        const json_t *begin = json_object_get(run, "begin"), *chips = json_object_get(run, "chips");
+        const json_t *chips = json_object_get(run, "chips");
         size_t n = json_array_size(chips);
 
-        if (begin)
+        if (json_object_get(run, "start"))
                 audit_find(audit, RECORD_AUDIT_UNFINISHED, memory_index(run, "start"), memory_index(run, "start"), "%s: %s has begun and no result follows",
-                           text_of(run, "where"), text_of(json_object_get(begin, "plan"), "name"));
+                           text_of(run, "where"), text_of(json_object_get(json_object_get(run, "begin"), "plan"), "name"));
         else if (n > 0)
                 audit_find(audit, RECORD_AUDIT_UNFINISHED, named_index(json_array_get(chips, 0)), named_index(json_array_get(chips, n - 1)),
                            "results of %zu chips and no roll-up of their server", n);
