@@ -270,19 +270,32 @@ def node(left, right):
     return sha256(b"\1", left, right)
 
 
-def root_of(leaves):
+class Tree:
     """RFC 6962, 2.1, from the left: one hash for each set bit of the number of leaves so far."""
-    stack = []
-    for count, leaf in enumerate(leaves):
+
+    def __init__(self):
+        self.size, self.stack = 0, []
+
+    def append(self, leaf):
+        count, self.size = self.size, self.size + 1
         while count & 1:
-            leaf, count = node(stack.pop(), leaf), count >> 1
-        stack.append(leaf)
-    if not stack:
-        return sha256()
-    root = stack.pop()
-    while stack:
-        root = node(stack.pop(), root)
-    return root
+            leaf, count = node(self.stack.pop(), leaf), count >> 1
+        self.stack.append(leaf)
+
+    def root(self):
+        if not self.stack:
+            return sha256()
+        *rest, root = self.stack
+        while rest:
+            root = node(rest.pop(), root)
+        return root
+
+
+def root_of(leaves):
+    tree = Tree()
+    for leaf in leaves:
+        tree.append(leaf)
+    return tree.root()
 
 
 def root_of_inclusion(index, size, leaf, path):

@@ -17,10 +17,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 
 sys.dont_write_bytecode = True
 import verdicts
 import verify  # noqa: E402  says what is missing, and skips
+import envelopes as envelopes_module
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from envelopes import PAYLOAD_TYPE, Record, fingerprint, root_of, sha256, spki
@@ -874,11 +876,27 @@ def rotations(bench):
         bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", b"".join(line + b"\n" for line in more)))
 
 
+def costs(bench):
+    """A log of decisions alone, each of which names the root of all before it, takes verify.py a few hashes for each, not one for each pair."""
+    global failures
+    log, size, node, calls = verify.Log(None, None), 512, envelopes_module.node, []
+    log.leaves = {index: sha256(b"%d" % index) for index in range(size)}
+    for index in range(size):
+        kept = {"size": index, "sha256": root_of([log.leaves[at] for at in range(index)]).hex()}
+        log.records[index] = types.SimpleNamespace(index=index, kind=lambda: "log-decision", predicate={"kept": kept, "cause": "behind", "note": "costs"})
+    envelopes_module.node = lambda left, right: calls.append(1) or node(left, right)
+    log.check_decisions()
+    envelopes_module.node = node
+    if log.told["refused"] or len(log.told["note"]) != size or len(calls) > size * size.bit_length():
+        failures += 1
+        print(f"FAILED: {size} decisions took {len(calls)} hashes", log.told["refused"][:3])
+
+
 def main(*arguments):
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(pathlib.Path(work), *arguments)
         # Where keys are of the other algorithm, no rule is another one.
-        for part in (envelopes, contradictions, proofs, logs, rewritten, changed_keys, rotations) if arguments[-1] == "ed25519" else (envelopes, proofs):
+        for part in (envelopes, contradictions, proofs, logs, rewritten, changed_keys, rotations, costs) if arguments[-1] == "ed25519" else (envelopes, proofs):
             part(bench)
     print(f"{count} records, proofs and logs judged twice, {failures} failures")
     return 1 if failures else 0

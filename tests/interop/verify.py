@@ -39,7 +39,7 @@ try:
     from jsonschema import Draft202012Validator
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
-    from envelopes import Checkpoint, Keyring, Record, Refused, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
+    from envelopes import Checkpoint, Keyring, Record, Refused, Tree, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
     from values import Table
     from verdicts import FORMS, archived, judge, named
 except ImportError as error:
@@ -174,15 +174,19 @@ class Log:
                 raise Refused("the rotation names another key than it has")
 
     def check_decisions(self):
+        """Each is held against the root of all before it, of which there is one tree that grows."""
+        tree = Tree()
         for index, record in sorted(self.records.items()):
             if record.kind() == "log-decision":
-                self.attempt_and_note(index, self.check_decision, record)
+                while tree.size < index and tree.size in self.leaves:
+                    tree.append(self.leaves[tree.size])
+                self.attempt_and_note(index, self.check_decision, record, tree)
 
-    def check_decision(self, record):
+    @staticmethod
+    def check_decision(record, tree):
         """Somebody went on with a log that had lost what its key has signed: what he says that he kept are the records before this one."""
         kept = record.predicate["kept"]
-        leaves = [self.leaves.get(index) for index in range(record.index)]
-        if kept["size"] != record.index or None not in leaves and root_of(leaves).hex() != kept["sha256"]:
+        if kept["size"] != record.index or tree.size == record.index and tree.root().hex() != kept["sha256"]:
             raise Refused("the decision is about another log than this")
         return f"somebody went on with what was left ({record.predicate['cause']}): {record.predicate['note']}"
 
