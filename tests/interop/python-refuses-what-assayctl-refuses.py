@@ -866,6 +866,23 @@ def rotations(bench):
         statement = next(copy.deepcopy(each) for each in map(statement_of, lines) if f":{kind}:" in each["predicateType"])
         statement["predicate"].update(result="PASSED", steps={"hbm": {"result": "PASSED"}})
         bench.record(f"a {kind} that is called PASSED", CANNOT_TELL, old.envelope(statement))
+    history, index = {"size": 9, "sha256": "1" * 64}, 9
+    for what, expected, cause, size, pruned in (
+            ("fewer records than were signed", CANNOT_TELL, "records-lost", 10, None), ("as many", REFUSED, "records-lost", 9, None), ("more", REFUSED, "records-lost", 3, None),
+            ("nobody knows how many", REFUSED, "records-lost", 0, None), ("others than were signed", CANNOT_TELL, "forked", 9, None),
+            ("others than were signed, and fewer", REFUSED, "forked", 10, None), ("others than nobody signed", REFUSED, "forked", 0, None),
+            ("what was pruned", CANNOT_TELL, "records-pruned", 0, (3, 2, 9)), ("one that was pruned", CANNOT_TELL, "records-pruned", 0, (1, 2, 3)),
+            ("no word of what was pruned", REFUSED, "records-pruned", 0, None), ("more pruned than there are", REFUSED, "records-pruned", 0, (5, 0, 3)),
+            ("one pruned that is two", REFUSED, "records-pruned", 0, (1, 2, 4)), ("an end before its first", REFUSED, "records-pruned", 0, (1, 8, 3)),
+            ("an end that is its first", REFUSED, "checkpoints-lost", 0, (1, 3, 3)), ("what comes behind it", REFUSED, "anchor-damaged", 0, (3, 7, 10))):
+        told = copy.deepcopy(decision)
+        told["predicate"].update(log={**told["predicate"]["log"], "index": index}, previous={"sha256": "0" * 64}, kept=history, cause=cause)
+        told["predicate"].pop("signed", None)
+        if size:
+            told["predicate"]["signed"] = {**history, "size": size}
+        if pruned:
+            told["predicate"]["pruned"] = {"records": pruned[0], "range": {"first": pruned[1], "end": pruned[2]}, "sha256": "1" * 64}
+        bench.record(f"a decision to go on with {what}", expected, old.envelope(told))
     for what, expected, kept in (("a decision to go on with nothing", CANNOT_TELL, {}), ("with what is not here", REFUSED, {"size": 1}), ("with something else", REFUSED, {"sha256": "0" * 64})):
         decision["predicate"]["kept"].update(kept)
         bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", old.envelope(decision) + b"\n" + MARK % (1, b"0" * 64)))

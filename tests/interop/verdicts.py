@@ -297,10 +297,27 @@ def judge(record, table=None):
     check_subject(record)
     if record.kind() == "archive":
         archived(record)
+    if record.kind() == "log-decision":
+        check_decision(record)
     form = FORMS.get(record.type)
     if form is None:
         return None
     return (judge_chip if record.kind() == "health" else judge_server)(record, form(record.predicate), table)
+
+
+def check_decision(record):
+    """What the log key had signed is more than what was kept where records are lost, and no more where others stand there; what was pruned is before it."""
+    cause, signed, kept = record.predicate["cause"], record.predicate.get("signed"), record.predicate["kept"]["size"]
+    if cause == "records-lost" and not (signed and signed["size"] > kept) or cause == "forked" and not (signed and signed["size"] <= kept):
+        raise Refused(f"what was signed and what is kept are no reason for {cause}")
+    pruned = record.predicate.get("pruned")
+    if pruned is None:
+        if cause == "records-pruned":
+            raise Refused("it tells of no record that was pruned")
+        return
+    first, end = pruned["range"]["first"], pruned["range"]["end"]
+    if not (first < end <= record.index and pruned["records"] <= end - first and (pruned["records"] == 1) == (end - first == 1)):
+        raise Refused("the records that were pruned are none before it, or more or fewer than there can be")
 
 
 def archived(record):

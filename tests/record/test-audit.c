@@ -480,7 +480,7 @@ static void add_decision(Ledger *ledger, uint64_t size, const TreeHash *root) {
                    json_pack("{s:s, s:[{s:{s:s}}], s:s, s:{s:O, s:O, s:s, s:s, s:s, s:{s:i}, s:{s:I, s:s}}}", "_type", "https://in-toto.io/Statement/v1", "subject",
                              "digest", "sha256", "1111111111111111111111111111111111111111111111111111111111111111", "predicateType", RECORD_TYPE_DECISION,
                              "predicate", "producer", json_object_get(from, "producer"), "log", json_object_get(from, "log"), "sentOn",
-                             "2026-11-21T01:00:00Z", "cause", "records-lost", "note", "the disk was lost", "operator", "uid", 0, "kept", "size", (json_int_t) size,
+                             "2026-11-21T01:00:00Z", "cause", "checkpoints-lost", "note", "the disk was lost", "operator", "uid", 0, "kept", "size", (json_int_t) size,
                              "sha256", digest_to_hex(root->bytes, hex)),
                    NULL, NULL);
         json_decref(start);

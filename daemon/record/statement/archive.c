@@ -43,7 +43,7 @@ int archive_parse(const json_t *predicate, Archive *ret) {
                 return -EBADMSG;
         if (region_set_parse(text_of(predicate, "dropped"), RECORD_ARCHIVE_RECORDS, &archive.dropped) < 0 || region_set_count(&archive.dropped) == 0)
                 return -EBADMSG;
-        if (holes_parse(predicate, &archive.pruned) == 0 && !is_of_dropped(&archive.pruned, &archive))
+        if (json_object_get(predicate, "pruned") && (holes_parse(predicate, &archive.pruned) < 0 || !is_of_dropped(&archive.pruned, &archive)))
                 return -EBADMSG;
         *ret = archive;
         return 0;

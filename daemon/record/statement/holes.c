@@ -49,7 +49,9 @@ int holes_parse(const json_t *predicate, Holes *ret) {
                 .end = (uint64_t) json_integer_value(json_object_get(range, "end")),
         };
 
-        if (holes.n == 0 || digest_from_hex(text_of(pruned, "sha256"), holes.digest) < 0)
+        if (holes.n == 0 || holes.end <= holes.first || holes.n > holes.end - holes.first || (holes.n == 1) != (holes.end - holes.first == 1))
+                return -ENOENT;
+        if (digest_from_hex(text_of(pruned, "sha256"), holes.digest) < 0)
                 return -ENOENT;
         *ret = holes;
         return 0;

@@ -6,6 +6,7 @@
 
 #include "daemon/record/encode/json.h"
 #include "daemon/record/statement/archive.h"
+#include "daemon/record/statement/holes.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/key-rotation.h"
 
@@ -58,6 +59,21 @@ static bool judge_archive(const json_t *statement, Judgement *wrong) {
         return strcmp(told, record_archive_name(archive.first, name)) == 0 || judge_wrong(wrong, "its archive is called %.60s, which is not %s", told, name);
 }
 
+/* What the log key had signed is more than what was kept where records are lost, and no more where others stand there. */
+static bool judge_decision(const json_t *predicate, Judgement *wrong) {
+        const json_t *kept = json_object_get(predicate, "kept"), *left = json_object_get(predicate, "signed");
+        json_int_t index = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index"));
+        bool is_more = json_integer_value(json_object_get(left, "size")) > json_integer_value(json_object_get(kept, "size"));
+        const char *cause = text_of(predicate, "cause");
+        Holes holes;
+
+        if ((strcmp(cause, "records-lost") == 0 && !is_more) || (strcmp(cause, "forked") == 0 && (!left || is_more)))
+                return judge_wrong(wrong, "what was signed and what is kept are no reason for %.20s", cause);
+        if (!json_object_get(predicate, "pruned"))
+                return strcmp(cause, "records-pruned") != 0 || judge_wrong(wrong, "it tells of no record that was pruned");
+        return (holes_parse(predicate, &holes) == 0 && holes.end <= (uint64_t) index) || judge_wrong(wrong, "the records that were pruned are none before it, or more or fewer than there can be");
+}
+
 static bool judge_verdict(const Health *health, const char *predicate_type, Judgement *wrong) {
         if (health->wrong.wrong[0])
                 return judge_wrong(wrong, "%s", health->wrong.wrong);
@@ -91,5 +107,7 @@ int statement_judge(json_t *statement, const char *predicate_type, Health *ret, 
                 return judge_rotation(predicate, subject, ret_judgement);
         else if (strcmp(predicate_type, RECORD_TYPE_ARCHIVE) == 0)
                 (void) judge_archive(statement, ret_judgement);
+        else if (strcmp(predicate_type, RECORD_TYPE_DECISION) == 0)
+                (void) judge_decision(predicate, ret_judgement);
         return 0;
 }
