@@ -265,6 +265,49 @@ static bool is_hidden(const Trial *trial, const char *part) {
         return unrecorded_hides(trial->manager, &where, reason);
 }
 
+static void put_back(const Trial *trial, const char *sql) {
+        char path[128];
+        sqlite3 *db;
+
+        (void) snprintf(path, sizeof(path), "%s/records.db", trial->folder);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_changes(db), 1);
+        (void) sqlite3_close(db);
+}
+
+/* Whoever has the disk names a run that has ended as one that has not, and brings the job file that it had. */
+static void test_a_run_that_has_ended_is_not_ended_again(void **state) {
+        char command[256];
+        uint64_t size;
+        Trial trial;
+        Scan *scan;
+
+        for (int has_file = 0; has_file <= 1; has_file++) {
+                assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+                scan = trial_scan(&trial, 1000, "us0-0");
+                assert_true(trial_run(&trial, is_half_done, scan, 60));
+                (void) snprintf(command, sizeof(command), "cp -r %s/evidence %s/old", trial.folder, trial.folder);
+                assert_int_equal(system(command), 0);
+                assert_true(trial_wait(&trial, scan, 60));
+                assert_true(none_unfinished(trial.manager->log));
+                trial.manager = manager_free(trial.manager);
+                put_back(&trial, "INSERT INTO unfinished SELECT idx, run, subject FROM entry WHERE idx = 0");
+                (void) snprintf(command, sizeof(command), "rm %s/evidence/*; cp %s/old/* %s/evidence", trial.folder, trial.folder, trial.folder);
+                if (has_file)
+                        assert_int_equal(system(command), 0);
+
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+                assert_true(TAILQ_EMPTY(&trial.manager->scans) || TAILQ_FIRST(&trial.manager->scans)->past);
+                assert_null(trial.manager->closing);
+                assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 0);
+                size = record_log_size(trial.manager->log);
+                trial.manager = manager_free(trial.manager);
+                assert_int_equal(size, 18);
+                trial_done(&trial);
+        }
+}
+
 /* What cannot be believed is not said again under a new signature. */
 static void test_a_run_whose_beginning_cannot_be_read_stays_unfinished(void **state) {
         char path[128];
@@ -692,6 +735,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
                 cmocka_unit_test(test_all_runs_are_closed),
+                cmocka_unit_test(test_a_run_that_has_ended_is_not_ended_again),
                 cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),
                 cmocka_unit_test(test_a_table_that_cannot_be_read_costs_no_scan),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
