@@ -75,14 +75,16 @@ static int open_with(const Config *config, RecordKey *key, RecordKey *log_key, R
                             config->signed_in);
         options = options_of(config, &self, key, log_key);
         r = record_log_open(&options, ret, &text);
-        if (r == -EBADMSG)
+        if (r == -EBADMSG || r == -ENOTRECOVERABLE)
                 journal_alarm(config->store, "The log %s is not sound, nothing is signed: %s%s", config->store, text ?: "damaged",
-                              text && strstr(text, "assayd(8)") ? "" : ". See THE LOG in assayd(8)");
+                              r == -EBADMSG ? ". See THE LOG in assayd(8)" : "");
         else if (r < 0)
                 log_error("Failed to open the log %s: %s", config->store, text ?: strerror(-r));
         else if (text)
                 log_warning("The log %s: %s", config->store, text);
-        return r < 0 ? r : record_log_scrub(*ret);
+        if (r < 0)
+                return r == -ENOTRECOVERABLE ? -EBADMSG : r;
+        return record_log_scrub(*ret);
 }
 
 /* Root's files in the state folder assayd could not read: whoever owns the folder is who works in it. */

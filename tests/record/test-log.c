@@ -304,7 +304,7 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
                                        &error),
                          -EBADMSG);
         assert_string_equal(error, "the log's origin is " PLACE_ORIGIN ", not fleet.example/other, and a log keeps its origin: write `origin: " PLACE_ORIGIN
-                                   "` into assayd.yaml again, or begin a new log (CHANGING THE ORIGIN in assayd(8))");
+                                   "` into assayd.yaml again, or begin a new log (CHANGING THE ORIGIN)");
         free(error);
         (void) snprintf(key, sizeof(key), "%s/other.key", fixture->place.folder);
         assert_int_equal(record_key_generate(key, RECORD_ED25519), 0);

@@ -252,7 +252,7 @@ static int settle(Publisher *publisher, uint64_t size, uint64_t covered, int64_t
         if (publisher->doubt.cause) {
                 publisher->covered = size; /* nothing is published before the decision, which makes it one more */
                 *ret_size = 0;
-                return publisher->decides ? probe_files(publisher, ret_wrong) : -EBADMSG;
+                return publisher->decides ? probe_files(publisher, ret_wrong) : -ENOTRECOVERABLE;
         }
         if (publisher->decides)
                 return -EALREADY;

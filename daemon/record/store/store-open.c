@@ -69,7 +69,7 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
                 return r;
         r = asprintf(ret_wrong,
                      "the log's origin is %s, not %s, and a log keeps its origin: write `origin: %s` into assayd.yaml again, or"
-                     " begin a new log (CHANGING THE ORIGIN in assayd(8))",
+                     " begin a new log (CHANGING THE ORIGIN)",
                      theirs, origin, theirs);
         return r < 0 ? -ENOMEM : -EBADMSG;
 }
