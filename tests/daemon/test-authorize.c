@@ -64,10 +64,23 @@ static sd_bus *connect_bus(const Fixture *fixture) {
 
 /* ---- the stand-in ---- */
 
+/* Files of these names make it answer so. */
+static const char *const odd_answers[] = { "challenge", "error", "text", "number" };
+
+static int answer_oddly(sd_bus_message *message, const char *answer) {
+        if (strcmp(answer, "challenge") == 0)
+                return sd_bus_reply_method_return(message, "(bba{ss})", 0, 1, 1, "polkit.retains_authorization_after_challenge", "1");
+        if (strcmp(answer, "error") == 0)
+                return sd_bus_reply_method_errorf(message, POLKIT ".Error.Failed", "No such action");
+        return strcmp(answer, "text") == 0 ? sd_bus_reply_method_return(message, "s", "yes") : sd_bus_reply_method_return(message, "(ub)", 1, 1);
+}
+
 static int on_check(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         const char *folder = userdata, *kind, *action;
         char path[256];
 
+        if (sd_bus_message_is_method_call(message, POLKIT ".Authority", "CheckAuthorization") <= 0)
+                return 0;
         /* The subject is the caller's name on the bus; more of it than its kind is not looked at here. */
         if (sd_bus_message_enter_container(message, 'r', "sa{sv}") <= 0 ||
             sd_bus_message_read(message, "s", &kind) <= 0 || strcmp(kind, "system-bus-name") != 0 ||
@@ -75,21 +88,25 @@ static int on_check(sd_bus_message *message, void *userdata, sd_bus_error *error
             sd_bus_message_read(message, "s", &action) <= 0)
                 return -EBADMSG;
 
+        (void) snprintf(path, sizeof(path), "%s/asked", folder);
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+        (void) snprintf(path, sizeof(path), "%s/hold", folder);
+        while (access(path, F_OK) == 0)
+                pause_msec(10);
+        for (size_t i = 0; i < ELEMENTS(odd_answers); i++) {
+                (void) snprintf(path, sizeof(path), "%s/%s", folder, odd_answers[i]);
+                if (access(path, F_OK) == 0)
+                        return answer_oddly(message, odd_answers[i]);
+        }
         (void) snprintf(path, sizeof(path), "%s/allow-%s", folder, action);
         return sd_bus_reply_method_return(message, "(bba{ss})", access(path, F_OK) == 0, 0, 0);
 }
 
-static const sd_bus_vtable polkit_vtable[] = {
-        SD_BUS_VTABLE_START(0),
-        SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", on_check, SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_VTABLE_END
-};
-
 static void serve_polkit(const Fixture *fixture) {
         sd_bus *bus = connect_bus(fixture);
 
-        assert_true(sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/PolicyKit1/Authority", POLKIT ".Authority",
-                                             polkit_vtable, (void *) fixture->folder) >= 0);
+        /* No vtable, with which every answer would be of the type that it names. */
+        assert_true(sd_bus_add_object(bus, NULL, "/org/freedesktop/PolicyKit1/Authority", on_check, (void *) fixture->folder) >= 0);
         assert_true(sd_bus_request_name(bus, POLKIT, 0) >= 0);
         for (;;)
                 if (sd_bus_process(bus, NULL) == 0)
@@ -282,6 +299,22 @@ static void test_polkit_decides_who_may_scan(void **state) {
         assert_int_equal(ask(fixture, &start), DENIED); /* no answer is kept for the next call */
 }
 
+/* It would have to ask him for a password, failed, or says what no polkit says. */
+static void test_no_answer_but_yes_permits(void **state) {
+        Fixture *fixture = *state;
+        char path[128];
+
+        allow(fixture, ASSAY_ACTION_SCAN, true);
+        for (size_t i = 0; i < ELEMENTS(odd_answers); i++) {
+                (void) snprintf(path, sizeof(path), "%s/%s", fixture->folder, odd_answers[i]);
+                close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+                if (ask(fixture, &start) != DENIED)
+                        fail_msg("%s is not refused", odd_answers[i]);
+                (void) unlink(path);
+        }
+        assert_int_equal(ask(fixture, &start), GRANTED);
+}
+
 static void test_root_need_not_ask(void **state) {
         Fixture *fixture = *state;
         Asking as_root = start;
@@ -337,6 +370,84 @@ static void test_who_has_left_the_bus_is_not_taken_for_its_owner(void **state) {
         assert_true(sd_bus_call_method(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "GetScan",
                                        &error, &reply, "t", (uint64_t) 1) < 0);
         assert_string_equal(error.name, ASSAY_ERROR_NO_SUCH_SCAN);
+        sd_bus_error_free(&error);
+        sd_bus_flush_close_unref(bus);
+}
+
+static bool wait_file(const Fixture *fixture, const char *name) {
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+        for (unsigned i = 0; i < 3000; i++) {
+                if (access(path, F_OK) == 0)
+                        return true;
+                pause_msec(10);
+        }
+        return false;
+}
+
+/* As ask_and_leave(), once polkit has been asked. */
+static void leave_while_polkit_is_asked(const Fixture *fixture) {
+        int status;
+        pid_t pid;
+
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                sd_bus_message *call;
+                sd_bus *bus;
+
+                if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+                        _exit(99);
+                bus = connect_bus(fixture);
+                call = make_call(bus, &start);
+                if (sd_bus_message_set_expect_reply(call, false) < 0 || sd_bus_send(bus, call, NULL) < 0 || sd_bus_flush(bus) < 0)
+                        _exit(98);
+                _exit(wait_file(fixture, "asked") ? 0 : 97);
+        }
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+}
+
+static size_t count_names(sd_bus *bus) {
+        sd_bus_message *reply = NULL;
+        const char *name;
+        size_t n = 0;
+
+        assert_true(sd_bus_call_method(bus, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "ListNames", NULL, &reply, NULL) >= 0);
+        assert_true(sd_bus_message_enter_container(reply, 'a', "s") > 0);
+        while (sd_bus_message_read(reply, "s", &name) > 0)
+                n++;
+        sd_bus_message_unref(reply);
+        return n;
+}
+
+/* Nobody is there who could be told of it. */
+static void test_who_left_before_polkit_answered_starts_nothing(void **state) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        Fixture *fixture = *state;
+        char path[128];
+        uint32_t uid;
+        sd_bus *bus;
+        size_t n;
+
+        if (geteuid() != 0)
+                skip();
+        allow(fixture, ASSAY_ACTION_SCAN, true);
+        (void) snprintf(path, sizeof(path), "%s/hold", fixture->folder);
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+        bus = connect_bus(fixture);
+        n = count_names(bus);
+        leave_while_polkit_is_asked(fixture);
+        for (unsigned i = 0; i < 3000 && count_names(bus) > n; i++)
+                pause_msec(10);
+        (void) unlink(path);
+
+        assert_int_equal(ask(fixture, &start), GRANTED); /* asked behind it, so it is answered */
+        assert_true(sd_bus_get_property_trivial(bus, ASSAY_BUS_NAME, ASSAY_SCAN_PATH_PREFIX "/_1", ASSAY_SCAN_INTERFACE, "RequesterUID", &error, 'u', &uid) >= 0);
+        assert_int_equal(uid, NOBODY);
+        assert_true(sd_bus_get_property_trivial(bus, ASSAY_BUS_NAME, ASSAY_SCAN_PATH_PREFIX "/_2", ASSAY_SCAN_INTERFACE, "RequesterUID", &error, 'u', &uid) < 0);
         sd_bus_error_free(&error);
         sd_bus_flush_close_unref(bus);
 }
@@ -428,6 +539,8 @@ int main(void) {
                 TEST(test_polkit_decides_who_may_scan),
                 TEST(test_root_need_not_ask),
                 TEST(test_who_has_left_the_bus_is_not_taken_for_its_owner),
+                TEST(test_no_answer_but_yes_permits),
+                TEST(test_who_left_before_polkit_answered_starts_nothing),
                 TEST(test_without_polkit_nothing_is_permitted),
                 TEST(test_who_started_a_scan_may_cancel_it_and_others_ask),
                 TEST(test_the_log_level_is_set_by_who_may_and_only_to_what_there_is),

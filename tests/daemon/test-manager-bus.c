@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -649,6 +650,31 @@ static void compare_interface(Fixture *fixture, const char *path, const char *in
 }
 
 /* Of a record that there is and of one that there is not, and nothing else is told of either. */
+/* Somebody took the last record away: whoever asks next finds it, and nothing is begun that could not be signed. */
+static void test_a_log_that_is_not_sound_begins_nothing(void **state) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        Fixture *fixture = *state;
+        char path[128];
+        sqlite3 *db;
+
+        if (geteuid() != 0)
+                skip();
+        assert_int_equal(start_scan(fixture, "trn-0", path), 1);
+        wait_finished(fixture, path);
+        (void) snprintf(path, sizeof(path), "%s/records.db", fixture->folder);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_busy_timeout(db, 20000), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "DELETE FROM record WHERE idx = (SELECT max(idx) FROM record)", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        (void) MANAGER(fixture, "GetVerdict", &error, NULL, "sstt", "trn-0/chip1", "quick", (uint64_t) 0, (uint64_t) 0);
+        sd_bus_error_free(&error);
+
+        expect_error(MANAGER(fixture, "StartScan", &error, NULL, "assa{sv}t", 1, "trn-0", "quick", 0, (uint64_t) 0), &error, ASSAY_ERROR_STORE,
+                     "The log is not sound, nothing is signed");
+        expect_error(MANAGER(fixture, "AddCosignatures", &error, NULL, "st", "a note", (uint64_t) 0), &error, ASSAY_ERROR_STORE,
+                     "The log is not sound, nothing is signed");
+}
+
 static void test_companions_are_signed_no_more(void **state) {
         static const uint64_t calls[][2] = { { 0, 0 }, { UINT64_MAX, 0 }, { 0, 1 } };
         sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -686,6 +712,7 @@ int main(void) {
                 TEST(test_a_stale_record_is_inconclusive),
                 TEST(test_a_record_from_the_future_is_of_no_age),
                 TEST(test_limits_and_busy_servers_are_refused_by_name),
+                TEST(test_a_log_that_is_not_sound_begins_nothing),
                 TEST(test_companions_are_signed_no_more),
                 TEST(test_the_documented_interface_is_the_live_one),
         };

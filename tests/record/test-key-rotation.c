@@ -17,7 +17,8 @@
                 "\"spki\":\"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\""
 #define P256    "\"keyid\":\"SHA256:hfuNWmjIYvsBGZ6dpCLTTAEa5LxbZABRHHVoynAxFlo\",\"algorithm\":\"ecdsa-p256\"," \
                 "\"spki\":\"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\""
-#define P256_SHA256 "5a7a78cca4a0f420d9bc62bb669c3c2759e39f723d3ae10dcbe0f0815a07ecd4"
+#define P256_SHA256_REST "a7a78cca4a0f420d9bc62bb669c3c2759e39f723d3ae10dcbe0f0815a07ecd4"
+#define P256_SHA256 "5" P256_SHA256_REST
 #define GOOD    "{" P256 ",\"replaces\":{" ED25519 "}}"
 
 static json_t *read_text(const char *text) {
@@ -45,13 +46,17 @@ static void test_what_is_printed_is_read(void **state) {
         json_decref(value);
 }
 
-static bool judge(json_t *predicate, Judgement *judgement) {
-        json_t *statement = json_pack("{s:O, s:[{s:{s:s}}]}", "predicate", predicate, "subject", "digest", "sha256", P256_SHA256);
+static bool judge_of(const char *sha256, json_t *predicate, Judgement *judgement) {
+        json_t *statement = json_pack("{s:O, s:[{s:{s:s}}]}", "predicate", predicate, "subject", "digest", "sha256", sha256);
         Health health;
 
         assert_int_equal(statement_judge(statement, RECORD_TYPE_ROTATION, &health, judgement), 0);
         json_decref(statement);
         return !judgement->wrong[0];
+}
+
+static bool judge(json_t *predicate, Judgement *judgement) {
+        return judge_of(P256_SHA256, predicate, judgement);
 }
 
 static void test_keys_that_are_not_what_they_are_called_are_refused(void **state) {
@@ -87,7 +92,15 @@ static void test_a_key_does_not_follow_itself(void **state) {
         Judgement judgement;
 
         assert_false(judge(value, &judgement));
+        assert_string_equal(judgement.wrong, "the key replaces itself");
         assert_true(judge(good, &judgement));
+        /* The one before it, one that differs in a digit, and none. */
+        assert_false(judge_of("06e3fd8fda29bb60ab59557de61edb0aecdb231134be30e75b455f8e1b792fa9", good, &judgement));
+        assert_string_equal(judgement.wrong, "the subject is not the new key");
+        assert_false(judge_of("4" P256_SHA256_REST, good, &judgement));
+        assert_string_equal(judgement.wrong, "the subject is not the new key");
+        assert_false(judge_of("", good, &judgement));
+        assert_string_equal(judgement.wrong, "the subject is not the new key");
         json_decref(value);
         json_decref(good);
 }

@@ -64,6 +64,15 @@ int renameat2(int from, const char *old, int to, const char *new, unsigned flags
         return befalls() ? -1 : (int) syscall(SYS_renameat2, from, old, to, new, flags);
 }
 
+static _Thread_local unsigned n_looks; /* at the clock of this thread, until something comes between */
+static void archive_meanwhile(void);
+
+int clock_gettime(clockid_t clock, struct timespec *ret) {
+        if (clock == CLOCK_MONOTONIC && n_looks > 0 && --n_looks == 0)
+                archive_meanwhile();
+        return (int) syscall(SYS_clock_gettime, clock, ret);
+}
+
 /* ---- a log that is full of old records, kept as it is before anything of it is archived ---- */
 
 typedef struct Kept {
@@ -337,6 +346,29 @@ static void test_archives_are_made_one_after_another(void **state) {
         assert_int_equal(n, 0);
 }
 
+static void archive_meanwhile(void) {
+        uint64_t n;
+
+        assert_int_equal(archive(&n), 0);
+        assert_true(n > 0);
+}
+
+/* A pass has read which archives there are at its first hole; another one is made while it goes on. */
+static void test_an_archive_that_is_made_during_a_pass_is_found(void **state) {
+        _cleanup_free_ char *wrong = NULL;
+        uint64_t n;
+
+        open_log();
+        assert_int_equal(archive(&n), 0);
+        for (unsigned i = 0; i + 1 < ARCHIVING_SCANS; i++)
+                archiving_scan(&archiving, ARCHIVING_OLD);
+        n_looks = 3; /* when the second slice of the pass begins */
+        if (record_log_check(archiving.log, &wrong) < 0)
+                fail_msg("%s", wrong ?: "");
+        assert_int_equal(n_looks, 0);
+        assert_true(archiving_is_dropped(&archiving, RECORD_ARCHIVE_RECORDS + 23));
+}
+
 /* ---- an envelope that is gone otherwise ---- */
 
 static void refused(const char *sql, unsigned index) {
@@ -574,6 +606,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_records_of_older_tables_go_as_well, setup),
                 cmocka_unit_test_setup(test_tables_alone_drop_nothing, setup),
                 cmocka_unit_test_setup(test_archives_are_made_one_after_another, setup),
+                cmocka_unit_test_setup(test_an_archive_that_is_made_during_a_pass_is_found, setup),
                 cmocka_unit_test_setup(test_a_log_that_lacks_an_envelope_does_not_open, setup),
                 cmocka_unit_test_setup(test_what_only_looks_like_an_archive_is_none, setup),
                 cmocka_unit_test_setup(test_a_rule_that_changes_closes_no_log, setup),

@@ -234,6 +234,28 @@ static void test_a_log_that_somebody_else_writes_is_given_up(void **state) {
         (void) record_log_free(log);
 }
 
+/* Whoever asks first finds what is gone; from then on the alarm says it, and what is left is told as it is. */
+static void test_a_log_that_is_given_up_still_answers(void **state) {
+        RecordLog *log = open_log();
+        Location chip = { .server = "us0-2" };
+        RecordEntry entry;
+        uint64_t first = 0;
+        sqlite3 *db;
+
+        assert_true(location_append(&chip, LOCATION_CHIP, 0) >= 0);
+        assert_int_equal(scan_once(log, &first), 0);
+        assert_int_equal(record_log_newest(log, &chip, NULL, &entry), 0);
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "DELETE FROM record WHERE idx = (SELECT max(idx) FROM record)", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        assert_int_equal(record_log_newest(log, &chip, NULL, &entry), -EBADMSG);
+        assert_true(record_log_has_failed(log));
+        entry = (RecordEntry) {};
+        assert_int_equal(record_log_newest(log, &chip, NULL, &entry), 0);
+        assert_true(location_equal(&entry.subject, &chip));
+        (void) record_log_free(log);
+}
+
 /* Backups and their like may cut the write-ahead log by SQLite's own rules. */
 static void test_who_moves_all_into_the_database_takes_nothing_away(void **state) {
         RecordLog *log = open_log();
@@ -515,6 +537,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_was_told_as_failed_does_not_come_back, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_is_given_up_still_answers, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_an_old_copy_is_written_over_is_given_up, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nobody_is_answered_from_an_old_copy, setup, teardown),
