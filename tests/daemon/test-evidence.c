@@ -78,8 +78,9 @@ static int collect(const char *bytes, size_t n, void *userdata) {
 
 static void test_what_follows_the_mark_is_cut_off_when_it_is_opened_again(void **state) {
         _cleanup_(evidence_freep) EvidenceFile *file = NULL, *again = NULL;
-        char all[64] = "", is[EVIDENCE_DIGEST_HEX], expected[EVIDENCE_DIGEST_HEX];
+        char all[64] = "", is[EVIDENCE_DIGEST_HEX], expected[EVIDENCE_DIGEST_HEX], path[128];
         EvidenceMark mark;
+        FILE *left;
 
         assert_int_equal(evidence_create(folder, RUN, &file), 0);
         assert_int_equal(evidence_append(file, "one\ntwo\n", 8), 0);
@@ -93,6 +94,28 @@ static void test_what_follows_the_mark_is_cut_off_when_it_is_opened_again(void *
         assert_int_equal(evidence_digest(again, is), 0);
         digest_by_hand("one\\ntwo\\n3\\n", expected);
         assert_string_equal(is, expected);
+        (void) snprintf(path, sizeof(path), "%s/%s", folder, evidence_name(again));
+        left = fopen(path, "re");
+        assert_non_null(left);
+        all[fread(all, 1, sizeof(all) - 1, left)] = '\0';
+        (void) fclose(left);
+        assert_string_equal(all, "one\ntwo\n3\n");
+}
+
+static int refuse(const char *bytes, size_t n, void *userdata) {
+        return -EUCLEAN;
+}
+
+/* Whoever is given what was found, and cannot take it, has gone on with nothing of it. */
+static void test_what_nobody_takes_is_not_opened(void **state) {
+        _cleanup_(evidence_freep) EvidenceFile *file = NULL, *again = NULL;
+        EvidenceMark mark;
+
+        assert_int_equal(evidence_create(folder, RUN, &file), 0);
+        assert_int_equal(evidence_append(file, "one\n", 4), 0);
+        assert_int_equal(evidence_mark(file, &mark), 0);
+        assert_int_equal(evidence_reopen(folder, RUN, &mark, refuse, NULL, &again), -EUCLEAN);
+        assert_null(again);
 }
 
 static void test_what_is_not_what_was_marked_is_told(void **state) {
@@ -224,6 +247,7 @@ int main(void) {
                 TEST(test_the_digest_is_that_of_what_was_appended),
                 TEST(test_old_evidence_is_never_overwritten),
                 TEST(test_what_follows_the_mark_is_cut_off_when_it_is_opened_again),
+                TEST(test_what_nobody_takes_is_not_opened),
                 TEST(test_what_is_not_what_was_marked_is_told),
                 TEST(test_what_does_not_fit_leaves_what_was_there),
                 TEST(test_packed_evidence_reads_as_it_was),
