@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/param.h>
 
-unsigned nearest_distance(const char *a, const char *b) {
+/* A letter left out, added, changed, or two in each other's place: optimal string alignment (Damerau 1964; Levenshtein 1966). */
+static unsigned nearest_distance(const char *a, const char *b) {
         size_t n = strlen(a), m = strlen(b);
         unsigned rows[3][NEAREST_MAX + 1], *before = rows[0], *above = rows[1], *row = rows[2];
 

@@ -14,9 +14,6 @@ typedef struct Nearest {
         char found[NEAREST_MAX]; /* "": nothing is near */
 } Nearest;
 
-/* A letter left out, added, changed, or two in each other's place: optimal string alignment (Damerau 1964; Levenshtein 1966). */
-unsigned nearest_distance(const char *a, const char *b);
-
 Nearest nearest_to(const char *word);
 /* Of words that are as near the first stays. */
 void nearest_offer(Nearest *nearest, const char *candidate);

@@ -62,7 +62,8 @@ static Group *new_group(Groups *groups, Group group) {
         return &more[groups->n++];
 }
 
-const ViewUntested *untested_sole_reason(const View *view) {
+/* Why none of the steps of VIEW came to anything, where that is one and the same; else NULL. */
+static const ViewUntested *untested_sole_reason(const View *view) {
         size_t n = json_array_size(json_object_get(json_object_get(view->statement, "predicate"), "steps"));
 
         if (view->n_findings > 0 || n == 0 || view->n_untested < n)

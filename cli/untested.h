@@ -6,9 +6,6 @@
 #include "cli/outcome.h"
 #include "cli/table.h"
 
-/* Why none of the steps of VIEW came to anything, where that is one and the same; else NULL. */
-const ViewUntested *untested_sole_reason(const View *view);
-
 /* "Not tested: …" lines. A part of which nothing was tested stands in the table, and not here. */
 void untested_print(const Outcome *outcome);
 

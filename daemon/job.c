@@ -95,7 +95,8 @@ Job *job_free(Job *job) {
         return NULL;
 }
 
-void job_record_run(const Job *job, const JobServer *server, const char *digest, RecordRun *ret) {
+/* The facts of all records of one server. digest: of the evidence, or "". */
+static void job_record_run(const Job *job, const JobServer *server, const char *digest, RecordRun *ret) {
         Manager *manager = job->scan->manager;
 
         *ret = (RecordRun) {
@@ -158,7 +159,8 @@ static void conclude_files(Job *job) {
                 log_debug("No memory to pack evidence %s, ignoring", evidence_name(job->evidence));
 }
 
-bool job_is_unrecorded(const Job *job) {
+/* Whether the log has not taken the records of a server. */
+static bool job_is_unrecorded(const Job *job) {
         for (size_t i = 0; i < job->n_servers; i++)
                 if (job->servers[i].is_unrecorded)
                         return true;

@@ -103,9 +103,3 @@ void job_cancel(Job *job);
 void job_sign(Job *job);
 /* Offers the log again what it, or we, had no room for. */
 void job_sign_again(Job *job);
-
-/* Whether the log has not taken the records of a server. */
-bool job_is_unrecorded(const Job *job);
-
-/* The facts of all records of one server. digest: of the evidence, or "". */
-void job_record_run(const Job *job, const JobServer *server, const char *digest, RecordRun *ret);

@@ -114,7 +114,8 @@ static int execute(const char *program, int *ret_fd, pid_t *ret_pid) {
         return 0;
 }
 
-int worker_open(const WorkerPlace *place, int *ret_fd, pid_t *ret_pid) {
+/* Opens the descriptor: non-blocking, close on exec. *ret_pid is 0 where no process is ours. */
+static int worker_open(const WorkerPlace *place, int *ret_fd, pid_t *ret_pid) {
         *ret_pid = 0;
         if (place->socket_path)
                 return connect_socket(place->socket_path, ret_fd);

@@ -32,9 +32,6 @@ typedef ssize_t (*WorkerBytes)(const char *bytes, size_t n, void *userdata);
 /* No more will come: 0 at its end of file, or what broke it. The handler frees the connection. */
 typedef void (*WorkerGone)(int error, void *userdata);
 
-/* Opens the descriptor: non-blocking, close on exec. *ret_pid is 0 where no process is ours. */
-int worker_open(const WorkerPlace *place, int *ret_fd, pid_t *ret_pid);
-
 /* Opens a worker and sends it HEADER (copied) as it reads. */
 int worker_connection_new(sd_event *event, const WorkerPlace *place, const void *header, size_t n_header,
                           WorkerBytes bytes, WorkerGone gone, void *userdata, WorkerConnection **ret);

@@ -17,7 +17,7 @@
 /* ---- keys ---- */
 
 /* Names beyond ASCII are allowed by the standard, and none of ours: what looks alike must be alike. */
-bool note_name_is_valid(const char *name) {
+static bool note_name_is_valid(const char *name) {
         size_t n = strlen(name);
 
         if (n == 0 || n >= NOTE_NAME_MAX)

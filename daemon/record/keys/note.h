@@ -39,9 +39,6 @@ typedef struct NoteKey {
         uint8_t public[NOTE_PUBLIC_BYTES];
 } NoteKey;
 
-/* Of one line, of no strange characters. */
-bool note_name_is_valid(const char *name);
-
 /* -EINVAL: an empty or too long name, or one with white space, control characters or '+'; or no vkey of a type above with its own ID. */
 int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_t public[static NOTE_PUBLIC_BYTES]);
 /* The public half of SIGNER. -EINVAL, too: it is no Ed25519 key. */

@@ -78,7 +78,8 @@ int ring_read(const Envelope *ring, RecordKeyring **ret, char ret_wrong[static K
         return 0;
 }
 
-int ring_count_signed(const Envelope *ring, const RecordKeyring *keyring) {
+/* How many roots of KEYRING have signed RING, each counted once; -ENOMEM. */
+static int ring_count_signed(const Envelope *ring, const RecordKeyring *keyring) {
         int n = 0, r = 0;
 
         for (size_t i = 0; i < keyring->n_roots && r >= 0; i++) {

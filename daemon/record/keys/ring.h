@@ -18,7 +18,5 @@ void ring_print(Printer *printer, const Envelope *ring); /* one line, with its e
 
 /* Reads the text, which the caller believes: it has a version, expires, names roots and binds all keys. -EBADMSG, and what is wrong. */
 int ring_read(const Envelope *ring, RecordKeyring **ret, char ret_wrong[static KEYRING_WRONG_MAX]);
-/* How many roots of KEYRING have signed RING, each counted once; -ENOMEM. */
-int ring_count_signed(const Envelope *ring, const RecordKeyring *keyring);
 /* 1: enough of them have; 0: not; -ENOMEM. */
 int ring_is_signed(const Envelope *ring, const RecordKeyring *keyring);

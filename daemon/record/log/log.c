@@ -31,7 +31,8 @@ static int lock_log(RecordLog *log) {
         return 0;
 }
 
-int log_remark(char **remarks, char *text) {
+/* Adds a remark of the opening, TEXT (malloc'd), which it takes over, to those that are there. */
+static int log_remark(char **remarks, char *text) {
         char *all = NULL;
 
         if (text && asprintf(&all, "%s%s%s", *remarks ?: "", *remarks ? "; " : "", text) < 0)

@@ -85,8 +85,6 @@ int log_check_last(RecordLog *log, char **ret_wrong);
 
 /* record_log_open(); DECIDES: of publisher_resume(). */
 int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, char **ret_error);
-/* Adds a remark of the opening, TEXT (malloc'd), which it takes over, to those that are there. */
-int log_remark(char **remarks, char *text);
 
 /* log-decide.c: whether somebody decided to leave the history that CHECKPOINT, which the key of this log (USERDATA) has signed, is of. 1, 0, -errno. */
 int log_has_left(void *userdata, const Checkpoint *checkpoint);

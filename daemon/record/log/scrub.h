@@ -42,7 +42,5 @@ void scrub_ask(RecordLog *log);
 
 /* The finding of an earlier pass, malloc'd; -ENOENT: there is none. */
 int scrub_read_finding(const RecordLog *log, char **ret);
-/* WHAT is found is told, remembered, and nothing is signed any more. In any thread. */
-void scrub_find(RecordLog *log, const char *what);
 /* It was mended: a whole pass has found nothing. */
 int scrub_forget(const RecordLog *log);

@@ -40,7 +40,8 @@ int scrub_read_finding(const RecordLog *log, char **ret) {
         return r < 0 ? r : whole_file_read(AT_FDCWD, path, FINDING_MAX, ret, &n);
 }
 
-void scrub_find(RecordLog *log, const char *what) {
+/* WHAT is found is told, remembered, and nothing is signed any more. In any thread. */
+static void scrub_find(RecordLog *log, const char *what) {
         _cleanup_free_ char *path = NULL;
 
         if (finding_path(log, &path) == 0)

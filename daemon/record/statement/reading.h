@@ -28,8 +28,6 @@ static inline bool reading_says(const json_t *object, const char *key, const cha
 bool reading_is_double(const json_t *number);
 /* A number, or its digits where a double has no room for it. */
 uint64_t reading_count(const json_t *object, const char *key);
-/* UINT64_MAX: it is none. */
-uint64_t reading_time(Reading *reading, const json_t *object, const char *key);
 /* Where FROM is: at its component, or its subject. A component that the grammar does not know may be of a later one: PLACE_UNNAMED. */
 Location reading_where(const Reading *reading, const json_t *from);
 

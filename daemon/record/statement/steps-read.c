@@ -39,7 +39,8 @@ static double amount_of(const json_t *object, const char *key) {
         return json_is_number(value) ? json_number_value(value) : -1;
 }
 
-uint64_t reading_time(Reading *reading, const json_t *object, const char *key) {
+/* UINT64_MAX: it is none. */
+static uint64_t reading_time(Reading *reading, const json_t *object, const char *key) {
         uint64_t usec;
 
         if (timestamp_parse(text_of(object, key), &usec) == 0)
