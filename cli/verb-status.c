@@ -21,6 +21,7 @@
 
 typedef struct LogStatus {
         char *origin, *wrong;
+        char *lost; /* as `LogLost` tells it */
         uint64_t size;
         uint64_t n_published;   /* records under the newest checkpoint; 0: there is none */
         unsigned n_signatures;  /* of it, the log's own among them */
@@ -31,6 +32,7 @@ typedef struct LogStatus {
 static void log_status_done(LogStatus *status) {
         free(status->origin);
         free(status->wrong);
+        free(status->lost);
 }
 
 static int read_scrub(sd_bus *bus, sd_bus_error *error, LogStatus *status) {
@@ -46,11 +48,11 @@ static int read_scrub(sd_bus *bus, sd_bus_error *error, LogStatus *status) {
         return r;
 }
 
-/* An assayd that is older than the property tells of no key that was changed. */
-static int read_key_changed(sd_bus *bus, sd_bus_error *error, char **ret) {
+/* An assayd that is older than the property NAME tells nothing of it. */
+static int read_newer(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {
         int r;
 
-        r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "KeyChanged", error, ret);
+        r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, name, error, ret);
         if (!sd_bus_error_has_name(error, SD_BUS_ERROR_UNKNOWN_PROPERTY))
                 return r;
         sd_bus_error_free(error);
@@ -79,8 +81,10 @@ static int read_status(sd_bus *bus, LogStatus *status) {
         if (r >= 0 && !*status->wrong) {
                 free(status->wrong);
                 status->wrong = NULL;
-                r = read_key_changed(bus, &error, &status->wrong);
+                r = read_newer(bus, "KeyChanged", &error, &status->wrong);
         }
+        if (r >= 0)
+                r = read_newer(bus, "LogLost", &error, &status->lost);
         if (r >= 0)
                 r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', &status->size);
         if (r >= 0)
@@ -124,14 +128,16 @@ static void print_text(const LogStatus *status) {
         else
                 say(stdout, "published   nothing\n");
         print_scrub(status);
+        if (*status->lost)
+                say(stdout, "lost        %s\n", status->lost);
         say(stdout, "signing     %s%s\n", *status->wrong ? "nothing: " : "yes", status->wrong);
 }
 
 static int print_json(const LogStatus *status) {
-        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "origin", status->origin, "records", (json_int_t) status->size, "published",
+        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "origin", status->origin, "records", (json_int_t) status->size, "published",
                                                   (json_int_t) status->n_published, "witnesses", (json_int_t) (status->n_signatures > 0 ? status->n_signatures - 1 : 0),
                                                   "checked", (json_int_t) status->n_checked, "readAgainUsec", (json_int_t) status->whole_usec, "pruned",
-                                                  (json_int_t) status->n_pruned, "underOlderRules", (json_int_t) status->n_unruled, "readError", status->scrub_error,
+                                                  (json_int_t) status->n_pruned, "underOlderRules", (json_int_t) status->n_unruled, "readError", status->scrub_error, "lost", status->lost,
                                                   "wrong", status->wrong);
         _cleanup_free_ char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 

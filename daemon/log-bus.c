@@ -304,6 +304,17 @@ int property_get_log_wrong(sd_bus *bus, const char *path, const char *interface,
         return sd_bus_message_append(reply, "s", record_log_wrong(manager->log) ?: "");
 }
 
+int property_get_log_lost(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        char text[RECORD_CUT_REASON_MAX + 64] = "";
+        Manager *manager = userdata;
+        uint64_t cut;
+        const char *lost = record_log_cut(manager->log, &cut);
+
+        if (lost)
+                (void) snprintf(text, sizeof(text), "%s, so no pass before record %" PRIu64 " counts", lost, cut);
+        return sd_bus_message_append(reply, "s", text);
+}
+
 void log_bus_tell(Manager *manager) {
         uint64_t size;
         int r;

@@ -25,6 +25,7 @@ void log_bus_tell(Manager *manager);
 bool log_bus_take_outcome(Manager *manager, const RecordOutcome *outcome);
 void log_bus_done(Manager *manager);
 
-/* Properties of the manager: what the scrub is at, and why nothing is signed any more. */
+/* Properties of the manager: what the scrub is at, why nothing is signed any more, and what somebody has decided to go on without. */
 int property_get_scrub(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error);
 int property_get_log_wrong(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error);
+int property_get_log_lost(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply, void *userdata, sd_bus_error *error);

@@ -306,6 +306,7 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_PROPERTY("Origin", "s", property_get_origin, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("LogSize", "t", property_get_log_size, 0, 0),
         SD_BUS_PROPERTY("Scrub", "(tttts)", property_get_scrub, 0, 0),
+        SD_BUS_PROPERTY("LogLost", "s", property_get_log_lost, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("LogWrong", "s", property_get_log_wrong, 0, 0),
         SD_BUS_PROPERTY("KeyId", "s", property_get_key_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("PublicKey", "s", property_get_public_key, 0, SD_BUS_VTABLE_PROPERTY_CONST),

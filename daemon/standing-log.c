@@ -289,7 +289,8 @@ static void take_verified(const RecordVerified *verified, const RecordStand *sta
 
 /* What passed may have been taken back in the records that are not there; and a failure does not age. FINISHED_USEC: of what it follows from. */
 static void settle(RecordLog *log, uint64_t max_age_usec, uint64_t finished_usec, RecordPart *ret) {
-        uint64_t now = clock_usec(CLOCK_REALTIME);
+        uint64_t now = clock_usec(CLOCK_REALTIME), cut;
+        const char *lost = record_log_cut(log, &cut);
 
         if (ret->result == RESULT_FAILED)
                 return;
@@ -298,7 +299,10 @@ static void settle(RecordLog *log, uint64_t max_age_usec, uint64_t finished_usec
                 cannot_tell(ret, "the log is not sound (assayctl status), so no pass in it counts: %.160s", record_log_wrong(log));
         } else if (ret->index == UINT64_MAX)
                 return;
-        else if (max_age_usec > 0 && finished_usec > now && finished_usec - now > RECORD_AHEAD_USEC)
+        else if (ret->index < cut) {
+                ret->index = ret->age_usec = UINT64_MAX;
+                cannot_tell(ret, "%s, and may take back what passed before. Next: assayctl scan %s", lost, ret->where.server);
+        } else if (max_age_usec > 0 && finished_usec > now && finished_usec - now > RECORD_AHEAD_USEC)
                 cannot_tell(ret, "record %" PRIu64 " is from the future: a clock was set back since", ret->index);
         else if (max_age_usec > 0 && ret->age_usec > max_age_usec)
                 cannot_tell(ret, "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted", ret->index,

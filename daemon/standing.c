@@ -20,11 +20,19 @@ static void hide(const Manager *manager, RecordPart *part) {
         (void) snprintf(part->reason, sizeof(part->reason), "%s", why);
 }
 
+/* What was lost leaves no record that says anything, and yet it is not as if SUBJECT had never been scanned. */
+static bool has_any(RecordLog *log, const Location *subject, const RecordPart *part) {
+        RecordEntry entry;
+        uint64_t cut;
+
+        return part->index != UINT64_MAX || (record_log_cut(log, &cut) && record_log_newest(log, subject, NULL, &entry) >= 0);
+}
+
 bool standing_read(const Manager *manager, const Location *subject, const char *plan, uint64_t max_age_usec, RecordPart *ret) {
         bool has_record;
 
         standing_log_read(manager->log, subject, plan, max_age_usec, ret);
-        has_record = ret->index != UINT64_MAX;
+        has_record = has_any(manager->log, subject, ret);
         hide(manager, ret);
         return has_record;
 }
@@ -33,7 +41,7 @@ bool standing_parts(const Manager *manager, const Location *server, const char *
         bool has_record;
 
         standing_log_parts(manager->log, server, plan, max_age_usec, ret);
-        has_record = !record_parts_lack_records(ret, STANDING_PARTS);
+        has_record = !record_parts_lack_records(ret, STANDING_PARTS) || has_any(manager->log, server, &ret[0]);
         for (size_t i = 0; i < STANDING_PARTS; i++)
                 hide(manager, &ret[i]);
         return has_record;
@@ -48,7 +56,7 @@ Result standing_result(const Manager *manager, Target *target, const Location *s
 
         if (!cached->known) {
                 standing_log_read(manager->log, subject, NULL, 0, &part);
-                cached->result = part.index == UINT64_MAX ? _RESULT_INVALID : part.result;
+                cached->result = has_any(manager->log, subject, &part) ? part.result : _RESULT_INVALID;
                 cached->known = true;
         }
 

@@ -41,3 +41,11 @@ typedef struct RecordDecision {
  * the checkpoint that is remembered elsewhere, cannot be written: -ENOSPC, -EROFS …, and *RET names the file. Else as record_log_open(): no decision makes a damaged record a sound one.
  */
 int record_log_decide(const RecordLogOptions *options, const RecordDecision *decision, char **ret);
+
+#define RECORD_CUT_REASON_MAX 96
+
+/*
+ * Where somebody has decided to go on without records that are gone, why no pass before record *RET counts: "records 3-4 are lost". What is gone may take each of
+ * these back, and no failure. NULL, and *RET is 0: nothing is known to be gone. As of when LOG was opened, which is when decisions are read.
+ */
+const char *record_log_cut(const RecordLog *log, uint64_t *ret);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "daemon/manager.h"
+#include "daemon/record/log/log.h"
 #include "daemon/standing.h"
 #include "daemon/unrecorded.h"
 #include "tests/draw.h"
@@ -679,6 +680,50 @@ static void test_what_is_not_recorded_leaves_no_pass(void **state) {
         assert_stands(&target, 2, RESULT_INCONCLUSIVE, why);
 }
 
+/* Somebody decides that the log goes on without two records. */
+static void lose(void) {
+        LogDoubt doubt = { "records-lost", .size = record_log_size(manager.log) + 2 };
+        DraftGroup *group;
+
+        assert_int_equal(draft_decision(&manager.log->station, &doubt, &manager.log->head.tree, &(RecordDecision) { "the disk was lost", 0, "root" }, &group), 0);
+        assert_int_equal(queue_put(manager.log, group, 1), 0);
+        (void) place_take(manager.log);
+        manager.log = record_log_free(manager.log);
+        assert_int_equal(place_open(&place, &manager.log, NULL), 0);
+}
+
+/* What was lost may have failed: no pass of before counts, until a newer look at the whole says something. A failure stands as it did. */
+static void test_what_was_lost_leaves_no_pass(void **state) {
+        ConfigServer config = { .name = "us7-7" };
+        Target target = { .config = &config };
+        Look look = { .plan = PREFLIGHT };
+        char why[128];
+
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                look.chips[c] = c == 3 ? CELL : PASS;
+        sign("us7-7", &look);
+        (void) snprintf(why, sizeof(why), "records %u-%u are lost, and may take back what passed before. Next: assayctl scan us7-7", SERVER_CHIPS + 1, SERVER_CHIPS + 2);
+        lose();
+        assert_stands(&target, -1, RESULT_FAILED, "");
+        assert_stands(&target, 0, RESULT_INCONCLUSIVE, why);
+        assert_stands(&target, 3, RESULT_FAILED, "");
+        assert_stands(&target, 5, RESULT_INCONCLUSIVE, why);
+
+        look = (Look) { .plan = PREFLIGHT, .chips[0] = LONE, .chips[5] = PASS };
+        sign("us7-7", &look);
+        target = (Target) { .config = &config };
+        assert_stands(&target, 0, RESULT_INCONCLUSIVE, why);
+        assert_stands(&target, 3, RESULT_FAILED, "");
+        assert_stands(&target, 5, RESULT_PASSED, "");
+        assert_stands(&target, 6, RESULT_INCONCLUSIVE, why);
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                look.chips[c] = PASS;
+        sign("us7-7", &look);
+        target = (Target) { .config = &config };
+        for (int chip = -1; chip < (int) SERVER_CHIPS; chip++)
+                assert_stands(&target, chip, RESULT_PASSED, "");
+}
+
 static int setup(void **state) {
         place_init(&place);
         manager = (Manager) {};
@@ -697,6 +742,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_each_sequence_has_its_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_each_chip_has_its_own_age, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_not_recorded_leaves_no_pass, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_was_lost_leaves_no_pass, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_any_sequence_stands_as_the_model_says, setup, teardown),
         };
 

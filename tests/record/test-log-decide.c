@@ -120,6 +120,26 @@ static void assert_audited(RecordLog *log) {
         (void) record_keyring_free(keyring);
 }
 
+/* No pass before record CUT counts, since those from FIRST to before END are lost, or any may be. */
+static void assert_cut(RecordLog *log, uint64_t cut, uint64_t first, uint64_t end) {
+        char reason[RECORD_CUT_REASON_MAX];
+        const char *why;
+        uint64_t found;
+
+        if (end > first + 1)
+                (void) snprintf(reason, sizeof(reason), "records %llu-%llu are lost", (unsigned long long) first, (unsigned long long) end - 1);
+        else if (end > first)
+                (void) snprintf(reason, sizeof(reason), "record %llu is lost", (unsigned long long) first);
+        else
+                (void) snprintf(reason, sizeof(reason), "records before record %llu may be lost", (unsigned long long) cut);
+        why = record_log_cut(log, &found);
+        assert_int_equal(found, cut);
+        if (cut > 0)
+                assert_string_equal(why, reason);
+        else
+                assert_null(why);
+}
+
 /* The decision is record INDEX, and the log goes on after it, scrubbed and published. */
 static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed) {
         _cleanup_free_ char *text = NULL, *wrong = NULL;
@@ -136,6 +156,7 @@ static void assert_decided(uint64_t index, const char *cause, uint64_t n_signed)
                 fail_msg("%d: %s", r, text ?: "");
         assert_null(strstr(text, "--continue-log"));
         log = open_log();
+        assert_cut(log, index, index, n_signed);
         assert_int_equal(record_log_size(log), index + 1);
         said = payload_of(log, index, reason);
         assert_string_equal(json_string_value(json_object_get(said, "cause")), cause);
@@ -508,6 +529,7 @@ static void assert_told(void) {
         char reason[128], hex[DIGEST_HEX];
         json_t *predicate;
         const json_t *said;
+        uint64_t cut;
         RecordLog *log;
         int r;
 
@@ -524,6 +546,8 @@ static void assert_told(void) {
         digest_of("1, 3", hex);
         assert_string_equal(json_string_value(json_object_get(said, "sha256")), hex);
         json_decref(predicate);
+        assert_string_equal(record_log_cut(log, &cut), "records 1-3 are without an envelope");
+        assert_int_equal(cut, 4);
         r = record_log_check(log, &wrong);
         if (r < 0)
                 fail_msg("%d: %s", r, wrong ?: "");
@@ -579,6 +603,7 @@ static void test_envelopes_that_are_gone_stop_the_log(void **state) {
 /* Fewer than were decided about, for one was put back: its envelope fits, and what is still gone is decided about alone. */
 static void test_an_envelope_that_is_put_back_is_no_damage(void **state) {
         _cleanup_free_ char *text = NULL, *wrong = NULL, *copy = NULL, *back = NULL;
+        uint64_t cut;
         RecordLog *log;
         json_t *said;
 
@@ -598,6 +623,8 @@ static void test_an_envelope_that_is_put_back_is_no_damage(void **state) {
         log = open_log();
         said = json_object_get(payload_of(log, 7, "records-pruned"), "pruned");
         assert_int_equal(json_integer_value(json_object_get(said, "records")), 1);
+        assert_string_equal(record_log_cut(log, &cut), "record 3 is without an envelope");
+        assert_int_equal(cut, 4);
         if (record_log_check(log, &wrong) < 0)
                 fail_msg("%s", wrong ?: "");
         (void) record_log_free(log);
@@ -618,6 +645,7 @@ static void test_a_decision_names_all_that_is_gone(void **state) {
         assert_refused("6 records and no checkpoint");
         assert_int_equal(decide(NOTE, &text), 0);
         log = open_log();
+        assert_cut(log, 6, 6, 0);
         said = payload_of(log, 6, "checkpoints-lost");
         assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "pruned"), "records")), 3);
         json_decref(said);

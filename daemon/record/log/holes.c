@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int lacks(uint64_t index, char **ret_wrong) {
+int holes_lack(uint64_t index, char **ret_wrong) {
         return asprintf(ret_wrong, "record %" PRIu64 " has no envelope, and no record says which archive has it: put the newest backup back", index) < 0 ? -ENOMEM : -EBADMSG;
 }
 
@@ -31,7 +31,7 @@ static int add_archive(RecordLog *log, Store *store, uint64_t index, Archives *a
 
         r = log_check_record(log, store, index, &record, ret_wrong);
         if (r < 0)
-                return r == -ENODATA ? lacks(index, ret_wrong) : r;
+                return r == -ENODATA ? holes_lack(index, ret_wrong) : r;
         items = reallocarray(archives->items, archives->n + 1, sizeof(*items));
         if (!items)
                 return -ENOMEM;
@@ -112,26 +112,14 @@ static int take_hole(Store *store, uint64_t index, Holes *holes, char **ret_wron
         else if (r == 0)
                 r = -EBADMSG;
         if (r == -EBADMSG || r == -ENOENT)
-                return lacks(index, ret_wrong);
+                return holes_lack(index, ret_wrong);
         return r < 0 ? r : holes_take(holes, &entry);
 }
 
-/* 1: a decision tells of HOLES; 0: none does, since none was made or since envelopes have gone or come back after it. */
-static int are_told(RecordLog *log, Store *store, const Holes *holes, char **ret_wrong) {
+static int tells(void *userdata, uint64_t index, const json_t *predicate) {
         Holes told;
-        int r;
 
-        for (uint64_t index = 0; (r = store_index(store, STORE_DECISION, SQL(sql_number(index)), &index)) == 0; index++) {
-                _cleanup_(log_record_done) LogRecord record = {};
-
-                r = log_check_record(log, store, index, &record, ret_wrong);
-                if (r < 0)
-                        return r == -ENODATA ? lacks(index, ret_wrong) : r;
-                if (strcmp(record.verified.entry.type, RECORD_TYPE_DECISION) == 0 && holes_parse(json_object_get(record.statement, "predicate"), &told) == 0 &&
-                    holes_equal(&told, holes))
-                        return 1;
-        }
-        return r == -ENOENT ? 0 : r;
+        return holes_parse(predicate, &told) == 0 && holes_equal(&told, userdata);
 }
 
 int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
@@ -148,7 +136,7 @@ int log_check_holes(RecordLog *log, Store *store, char **ret_wrong) {
                 return r;
         if (holes.n == 0)
                 return 0;
-        r = are_told(log, store, &holes, ret_wrong);
+        r = log_each_decision(log, store, tells, &holes, ret_wrong); /* 0: envelopes have gone or come back since, or nobody has decided */
         if (r == 0)
                 log->publisher.doubt.holes = holes;
         log->holes = holes;

@@ -10,6 +10,9 @@ typedef struct Archives {
         Archive *items; /* by their first records */
 } Archives;
 
+/* -EBADMSG, or -ENOMEM: *ret_wrong (malloc'd) says that record INDEX has no envelope. */
+int holes_lack(uint64_t index, char **ret_wrong);
+
 /* All that the records tell, each of which is verified. -EBADMSG and *ret_wrong (malloc'd): one is not ours. */
 int archives_read(RecordLog *log, Store *store, Archives *ret, char **ret_wrong);
 void archives_done(Archives *archives);

@@ -97,6 +97,8 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
         if (r == 0)
                 r = log_check_holes(log, log->reader, ret_wrong);
         if (r == 0)
+                r = log_read_cut(log, ret_wrong);
+        if (r == 0)
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)
                 r = store_has_changed(log->store, &has_changed); /* since now */

@@ -36,6 +36,8 @@ struct RecordLog {
         int secret_error;             /* why there is none, -errno */
         Store *reader; /* asked by any thread */
         Holes holes;   /* that somebody answers for */
+        uint64_t cut;  /* as record_log_cut() */
+        char cut_reason[RECORD_CUT_REASON_MAX];
         pthread_t writer;
         bool is_running;
 
@@ -86,7 +88,11 @@ int log_check_last(RecordLog *log, char **ret_wrong);
 /* record_log_open(); DECIDES: of publisher_resume(). */
 int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, char **ret_error);
 
-/* log-decide.c: whether somebody decided to leave the history that CHECKPOINT, which the key of this log (USERDATA) has signed, is of. 1, 0, -errno. */
+/* log-decide.c: tells EACH decision to go on, as far as EACH returns 0; else that is returned. -EBADMSG and *ret_wrong (malloc'd): one is not ours. */
+int log_each_decision(RecordLog *log, Store *store, int (*each)(void *userdata, uint64_t index, const json_t *predicate), void *userdata, char **ret_wrong);
+/* What record_log_cut() tells, from the decisions and the holes. Errors likewise. */
+int log_read_cut(RecordLog *log, char **ret_wrong);
+/* Whether somebody decided to leave the history that CHECKPOINT, which the key of this log (USERDATA) has signed, is of. 1, 0, -errno. */
 int log_has_left(void *userdata, const Checkpoint *checkpoint);
 
 /* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
