@@ -350,7 +350,7 @@ int record_log_identity(RecordLog *log, const char *sha256, char **ret);
  * one that was dropped stands {"pruned":{"index":INDEX,"sha256":"ID","archive":"NAME"}}, which is no envelope; without `archive` where none has it.
  */
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
-/* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */
+/* Runs without an end: run-starts that no summary follows, which is read and verified, for a daemon that comes back. -ENOENT past the last. */
 int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
 /* All run-starts, and all verdicts, from record *CURSOR on, likewise. */
 int record_log_next_start(RecordLog *log, uint64_t *cursor, RecordEntry *ret);

@@ -265,7 +265,7 @@ static bool is_hidden(const Trial *trial, const char *part) {
         return unrecorded_hides(trial->manager, &where, reason);
 }
 
-static void put_back(const Trial *trial, const char *sql) {
+static void edit(const Trial *trial, const char *sql) {
         char path[128];
         sqlite3 *db;
 
@@ -292,7 +292,7 @@ static void test_a_run_that_has_ended_is_not_ended_again(void **state) {
                 assert_true(trial_wait(&trial, scan, 60));
                 assert_true(none_unfinished(trial.manager->log));
                 trial.manager = manager_free(trial.manager);
-                put_back(&trial, "INSERT INTO unfinished SELECT idx, run, subject FROM entry WHERE idx = 0");
+                edit(&trial, "INSERT INTO unfinished SELECT idx, run, subject FROM entry WHERE idx = 0");
                 (void) snprintf(command, sizeof(command), "rm %s/evidence/*; cp %s/old/* %s/evidence", trial.folder, trial.folder, trial.folder);
                 if (has_file)
                         assert_int_equal(system(command), 0);
@@ -304,6 +304,39 @@ static void test_a_run_that_has_ended_is_not_ended_again(void **state) {
                 size = record_log_size(trial.manager->log);
                 trial.manager = manager_free(trial.manager);
                 assert_int_equal(size, 18);
+                trial_done(&trial);
+        }
+}
+
+/* Whoever has the disk says of a run that was interrupted that it has ended: by a row that is gone, or by one of a record that is no roll-up. */
+static void test_a_run_has_ended_by_its_rollup_alone(void **state) {
+        static const char *const edits[] = {
+                "DELETE FROM unfinished",
+                "UPDATE entry SET type = '" RECORD_TYPE_SUMMARY "', run = (SELECT run FROM entry WHERE idx = 18), subject = 'us0-0' WHERE idx = 19",
+        };
+        Location where = { .server = "us0-0" };
+        RecordEntry entry;
+        Trial trial;
+
+        for (size_t i = 0; i < ELEMENTS(edits); i++) {
+                Scan *scan;
+
+                assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+                assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-0"), 60));
+                scan = trial_scan(&trial, 1000, "us0-0");
+                assert_true(trial_run(&trial, is_half_done, scan, 60));
+                forget_job(&trial);
+                assert_int_equal(record_log_heartbeat(trial.manager->log, RECORD_HEARTBEAT_START, manager_next_ticket(trial.manager)), 0);
+                trial.manager = manager_free(trial.manager);
+                edit(&trial, edits[i]);
+
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+                assert_non_null(trial.manager->closing);
+                assert_true(is_hidden(&trial, "us0-0/chip0"));
+                assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
+                assert_int_equal(record_log_size(trial.manager->log), 18 + 2 + 17);
+                assert_int_equal(record_log_newest(trial.manager->log, &where, NULL, &entry), 0);
+                assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
                 trial_done(&trial);
         }
 }
@@ -736,6 +769,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
                 cmocka_unit_test(test_all_runs_are_closed),
                 cmocka_unit_test(test_a_run_that_has_ended_is_not_ended_again),
+                cmocka_unit_test(test_a_run_has_ended_by_its_rollup_alone),
                 cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),
                 cmocka_unit_test(test_a_table_that_cannot_be_read_costs_no_scan),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),

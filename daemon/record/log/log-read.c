@@ -180,8 +180,30 @@ static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, Re
         return r;
 }
 
+/* What the tables call the roll-up of the run that START began is one by its own word alone. 1, 0, -errno. */
+static int has_ended(RecordLog *log, const RecordEntry *start) {
+        char path[LOCATION_STRING_MAX];
+        RecordEntry entry = *start;
+        bool has = false;
+        int r = 0;
+
+        (void) location_format(&start->subject, path);
+        while (!has && (r = find(log, STORE_NEXT_ROLLUP, SQL(sql_number(entry.index), sql_text(start->run), sql_text(path)), &entry)) == 0) {
+                _cleanup_(record_verified_done) RecordVerified verified = {};
+
+                has = record_log_verified(log, &start->subject, &entry, &verified) == 0 && strcmp(verified.entry.type, RECORD_TYPE_SUMMARY) == 0 &&
+                      strcmp(verified.entry.run, start->run) == 0;
+        }
+        return has || r == -ENOENT ? has : r;
+}
+
 int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
-        return next_entry(log, STORE_UNFINISHED, cursor, ret);
+        int r;
+
+        do
+                r = next_entry(log, STORE_UNFINISHED, cursor, ret);
+        while (r == 0 && (r = has_ended(log, ret)) > 0);
+        return r;
 }
 
 int record_log_next_start(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {

@@ -56,9 +56,10 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                                " CASE WHEN ?3 IS NULL THEN instr(plan, '/') = 0 OR substr(plan, instr(plan, '/')) = '" STORE_WHOLE "'"
                                " ELSE plan IN (?3, ?3 || '" STORE_WHOLE "') END",
         [STORE_FAILURES] = "SELECT idx, plan FROM newest WHERE subject = ?1 AND instr(plan, '/failed/') > 0 ORDER BY idx DESC",
-        /* A row of a run that has its roll-up was put there by somebody else: nobody ends that run a second time. */
-        [STORE_UNFINISHED] = "SELECT idx FROM unfinished CROSS JOIN entry AS e USING (idx) WHERE idx >= ?1 AND NOT EXISTS (SELECT 1 FROM entry AS s WHERE s.idx > e.idx"
-                             " AND s.type = '" RECORD_TYPE_SUMMARY "' AND s.run = e.run AND s.subject = e.subject) ORDER BY idx LIMIT 1",
+        /* A row that somebody took away hides no run, and what may have ended it is read: record_log_unfinished(). */
+        [STORE_UNFINISHED] = "SELECT min(idx) FROM (SELECT idx FROM unfinished WHERE idx >= ?1 UNION ALL SELECT idx FROM entry WHERE idx >= ?1 AND type = '" RECORD_TYPE_RUN_START "'"
+                             " AND (run, subject) NOT IN (SELECT run, subject FROM entry WHERE idx > ?1 AND type = '" RECORD_TYPE_SUMMARY "'))",
+        [STORE_NEXT_ROLLUP] = "SELECT idx FROM entry WHERE idx > ?1 AND type = '" RECORD_TYPE_SUMMARY "' AND run = ?2 AND subject = ?3 ORDER BY idx LIMIT 1",
         [STORE_NEXT_START] = "SELECT idx FROM entry WHERE idx >= ?1 AND type = '" RECORD_TYPE_RUN_START "' ORDER BY idx LIMIT 1",
         [STORE_NEXT_VERDICT] = "SELECT idx FROM entry WHERE idx >= ?1 AND type IN ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_HEALTH_V2 "', '" RECORD_TYPE_SUMMARY "')"
                                " ORDER BY idx LIMIT 1",

@@ -63,6 +63,7 @@ typedef enum StoreStatement {
         STORE_WHOLE_BEFORE,
         STORE_FAILURES,
         STORE_UNFINISHED,
+        STORE_NEXT_ROLLUP,
         STORE_NEXT_START,
         STORE_NEXT_VERDICT,
         STORE_IDENTITY,
