@@ -30,6 +30,18 @@ int rotation_read(const char *payload, size_t n, const char *step, RecordKnownRe
         }
 }
 
+void rotation_forget_passes(RecordKnownRegions *known) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < known->n_tests; i++) {
+                known->tests[n] = known->tests[i];
+                region_set_keep(&known->tests[n].regions, &known->failed);
+                n += region_set_count(&known->tests[n].regions) > 0;
+        }
+        known->n_tests = n;
+        region_set_keep(&known->tested, &known->failed);
+}
+
 /* ---- to a worker ---- */
 
 static json_int_t age_of(uint64_t usec, uint64_t now_usec) {

@@ -27,13 +27,17 @@ static void forget_cleared(const TallyUnit *chip, const RecordVerified *regions,
 static void read_chip(TallyUnit *chip, const Plan *plan, RecordLog *log) {
         RecordVerified verified = {};
         char where[LOCATION_STRING_MAX];
+        uint64_t cut;
         int r;
 
+        (void) record_log_cut(log, &cut);
         r = record_log_regions_verified(log, &chip->where, plan->name, &verified);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 r = rotation_read(verified.payload, verified.n_payload, plan->steps[i].name, &chip->steps[i].before);
                 if (r >= 0)
                         forget_cleared(chip, &verified, log, plan->steps[i].name, chip->steps[i].before);
+                if (r >= 0 && verified.entry.index < cut)
+                        rotation_forget_passes(chip->steps[i].before);
                 if (r == -ENOENT)
                         r = 0;
         }

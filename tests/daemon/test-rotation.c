@@ -163,6 +163,22 @@ static void another_chip_begins_anew(void **state) {
         }
 }
 
+static void what_failed_outlives_the_passes_beside_it(void **state) {
+        RecordKnownRegions *known = first_scan("A1");
+        char text[REGIONS_TEXT_MAX];
+
+        rotation_forget_passes(known);
+        assert_int_equal(known->n_tests, 1);
+        assert_string_equal(region_set_format(&known->tests[0].regions, text), "3");
+        assert_string_equal(region_set_format(&known->tested, text), "3");
+        assert_string_equal(region_set_format(&known->failed, text), "3");
+        known->failed = (RegionSet) {};
+        rotation_forget_passes(known);
+        assert_int_equal(known->n_tests, 0);
+        assert_int_equal(region_set_count(&known->tested), 0);
+        free(known);
+}
+
 static void regions_cut_otherwise_keep_what_failed(void **state) {
         RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000002", .finished_usec = 2 * HOUR };
         RecordKnownRegions *before = first_scan("A1");
@@ -345,6 +361,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(many_scans_add_up),
                 cmocka_unit_test(another_chip_begins_anew),
+                cmocka_unit_test(what_failed_outlives_the_passes_beside_it),
                 cmocka_unit_test(regions_cut_otherwise_keep_what_failed),
                 cmocka_unit_test(what_is_not_proven_is_carried_on),
                 cmocka_unit_test(what_was_found_untested_is_carried_on),

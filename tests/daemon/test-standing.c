@@ -15,6 +15,7 @@
 #include "daemon/manager.h"
 #include "daemon/record/log/log.h"
 #include "daemon/standing.h"
+#include "daemon/tally-parts.h"
 #include "daemon/unrecorded.h"
 #include "tests/draw.h"
 #include "tests/record/place.h"
@@ -724,6 +725,37 @@ static void test_what_was_lost_leaves_no_pass(void **state) {
                 assert_stands(&target, chip, RESULT_PASSED, "");
 }
 
+/* What the next scan in service of chip 0 is told of its memory. */
+static RecordKnownRegions *known_regions(void) {
+        Plan plan = { .name = "infleet", .rotation_sec = 86400, .n_steps = 1, .steps = { { .name = "hbm" } } };
+        TallyStep step = {};
+        TallyServer one = { .chips = { { .wanted = true, .where = server_location("us6-6"), .steps = &step } } };
+        Tally tally = { .plan = &plan, .n_servers = 1, .servers = &one };
+
+        assert_int_equal(location_append(&one.chips[0].where, LOCATION_CHIP, 0), 0);
+        tally_read_rotations(&tally, manager.log);
+        assert_non_null(step.before);
+        return step.before;
+}
+
+/* Nor does the pass of a region, which a scan in service would else not test again before its turn. */
+static void test_what_was_lost_leaves_no_region_tested(void **state) {
+        Look look = { .plan = INFLEET, .cut = SLICED };
+        _cleanup_free_ RecordKnownRegions *before = NULL, *after = NULL;
+
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                look.chips[c] = PASS;
+        sign("us6-6", &look);
+        before = known_regions();
+        assert_int_equal(before->n_tests, 1);
+        assert_int_equal(region_set_count(&before->tested), 1);
+        lose();
+        after = known_regions();
+        assert_int_equal(after->n_tests, 0);
+        assert_int_equal(region_set_count(&after->tested), 0);
+        assert_int_equal(after->position, before->position);
+}
+
 static int setup(void **state) {
         place_init(&place);
         manager = (Manager) {};
@@ -743,6 +775,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_each_chip_has_its_own_age, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_not_recorded_leaves_no_pass, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_was_lost_leaves_no_pass, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_was_lost_leaves_no_region_tested, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_any_sequence_stands_as_the_model_says, setup, teardown),
         };
 
