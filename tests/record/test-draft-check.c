@@ -257,7 +257,7 @@ static void test_what_must_be_named_is_named(void **state) {
         assert_wrong("diagnosis has no code");
         server.chips[0].subject.where = server_location("us0-3/chip0");
         server.chips[0].n_promises = 0;
-        assert_wrong("us0-3/chip0 is not in the server");
+        assert_wrong("us0-3/chip0 is no chip of the server");
 }
 
 /* ---- whatever is taken is believed ---- */

@@ -120,7 +120,8 @@ static void test_a_passed_record_that_contradicts_itself_is_refused(void **state
                 { "systolic: called WARNED in the face of its own evidence",
                   { P "steps.1.check", "\"systolic\"", P "steps.1.measurements.0.name", "\"systolic_mismatched_outputs\"", P "steps.1.measurements.0.value", "249",
                     P "steps.1.measurements.0.result", "\"FAILED\"", WARNED_SYSTOLIC } },
-                { "us0-2 is a server", { P "location.path", "\"us0-2\"" } },
+                { "us0-2 is no chip", { P "location.path", "\"us0-2\"" } },
+                { "us0-2/chip3/core5 is no chip", { P "location.path", "\"us0-2/chip3/core5\"" } },
                 { "previous record is missing", { P "previous", NULL } },
                 { "previous record is named in the first", { P "log.index", "0" } },
         };
@@ -346,7 +347,8 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
                 { "us0-2/chip3 or its record is named twice", { P "components.3.annotations.logIndex", "3" } },
                 { "the record of us0-2/chip3 is none before", { P "components.3.annotations.logIndex", "17" } },
                 { "the record of us0-2/chip15 is none before", { P "components.15.annotations.recordSha256", "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"" } },
-                { "us0-20/chip3 is not in the server", { P "components.3.annotations.slot", "\"us0-20/chip3\"" } },
+                { "us0-20/chip3 is no chip of the server", { P "components.3.annotations.slot", "\"us0-20/chip3\"" } },
+                { "us0-2/chip3/core5 is no chip of the server", { P "components.3.annotations.slot", "\"us0-2/chip3/core5\"" } },
                 { "us0-2/chip0 is no server", { P "location.path", "\"us0-2/chip0\"" } },
                 { "status ERROR with result FAILED", { P "status", "\"ERROR\"" } },
         };

@@ -254,8 +254,8 @@ static bool judge_promises(const RecordHealth *chip, Fold *fold, Judgement *ret)
 static bool judge_kind(const Location *where, bool is_server, Judgement *ret) {
         char path[LOCATION_STRING_MAX];
 
-        if (*where->server && (location_kind(where) == LOCATION_SERVER) != is_server)
-                return judge_wrong(ret, "%.80s is %s server", location_format(where, path), is_server ? "no" : "a");
+        if (*where->server && location_kind(where) != (is_server ? LOCATION_SERVER : LOCATION_CHIP))
+                return judge_wrong(ret, "%.80s is no %s", location_format(where, path), is_server ? "server" : "chip");
         return true;
 }
 
@@ -322,8 +322,8 @@ static bool judge_component(const RecordScan *scan, size_t i, Judgement *ret) {
         const char *server = *scan->server.where.server ? scan->server.where.server : scan->chips[0].subject.where.server;
         char path[LOCATION_STRING_MAX];
 
-        if (location_kind(where) == LOCATION_SERVER || strcmp(where->server, server) != 0)
-                return judge_wrong(ret, "%.60s is not in the server", location_format(where, path));
+        if (location_kind(where) != LOCATION_CHIP || strcmp(where->server, server) != 0)
+                return judge_wrong(ret, "%.60s is no chip of the server", location_format(where, path));
         for (size_t k = 0; k < i; k++)
                 if (location_equal(&scan->chips[k].subject.where, where))
                         return judge_wrong(ret, "%.60s or its record is named twice", location_format(where, path));

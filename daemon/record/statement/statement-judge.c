@@ -39,8 +39,8 @@ static int judge_start(const json_t *predicate, const json_t *subject, Judgement
         Location where = {};
         int r;
 
-        if (*path && location_parse(path, &where, NULL, NULL) < 0) {
-                (void) judge_wrong(wrong, "%.80s is no location", path);
+        if (*path && (location_parse(path, &where, NULL, NULL) < 0 || location_kind(&where) != LOCATION_SERVER)) {
+                (void) judge_wrong(wrong, "%.80s is no server", path);
                 return 0;
         }
         r = identity_fits("server", uri, "", sha256_of(subject), text_of(json_object_get(predicate, "log"), "origin"), &where);

@@ -251,11 +251,12 @@ static Verdict verdict_of(const json_t *step) {
 /* Since the run began, which it did not outlive, where no clock was set meanwhile. */
 static void read_span(Reading *reading, const json_t *span, RecordStep *ret) {
         uint64_t begin = (uint64_t) json_integer_value(json_array_get(span, 0)), end = (uint64_t) json_integer_value(json_array_get(span, 1));
+        bool is_span = json_is_integer(json_array_get(span, 0)) && json_is_integer(json_array_get(span, 1));
         const RecordRun *run = &reading->health->scan.run;
 
         if (!span)
                 return;
-        if (begin > end || end > UINT32_MAX || (run->finished_usec >= run->started_usec && end > (run->finished_usec - run->started_usec) / 1000))
+        if (!is_span || begin > end || end > UINT32_MAX || (run->finished_usec >= run->started_usec && end > (run->finished_usec - run->started_usec) / 1000))
                 (void) REFUSE(reading, "%.40s: it began or ended when it cannot have", ret->name);
         ret->began_usec = run->started_usec + begin * 1000;
         ret->ended_usec = run->started_usec + end * 1000;
