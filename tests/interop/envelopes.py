@@ -2,9 +2,12 @@
 """Envelopes, keys and trees, for verify.py: RFC 4648, 8259, 8410, 6962 and 9162, DSSE 1.0.2, and C2SP's signed-note, tlog-policy, tlog-checkpoint,
 tlog-cosignature and tlog-proof."""
 import base64
+import errno
 import hashlib
 import json
 import math
+import os
+import pathlib
 import re
 from datetime import datetime, timezone
 
@@ -26,6 +29,15 @@ class Unknown(ValueError):
 
 
 # ---- bytes ----
+
+
+def read_small(path, most=1 << 20):
+    """What is no log has its bounds, whoever wrote it."""
+    with pathlib.Path(path).open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return data
 
 
 def sha256(*parts):
@@ -62,7 +74,11 @@ def parse_json(data):
         return float(text)
 
     try:
-        return json.loads(data.decode(), object_pairs_hook=members, parse_float=number, parse_int=integer, parse_constant=number)
+        if re.search(rb"(?<!\\)(\\\\)*\\u0000", data):
+            raise Refused("a text ends within itself for readers in C")
+        value = json.loads(data.decode(), object_pairs_hook=members, parse_float=number, parse_int=integer, parse_constant=number)
+        json.dumps(value, ensure_ascii=False).encode()  # which half of a surrogate pair cannot be
+        return value
     except Refused:
         raise
     except (ValueError, RecursionError) as wrong:
@@ -181,8 +197,9 @@ class Checkpoint:
     """c2sp.org/tlog-checkpoint, signed by a log of the keyring and perhaps by witnesses (tlog-cosignature)."""
 
     def __init__(self, note, keyring):
-        if not note:
-            raise Unknown("the checkpoint is empty")
+        named = note.partition(b"\n")[0].decode(errors="replace")
+        if named not in [key.name for key in keyring.logs]:
+            raise Unknown("the checkpoint is of no log that the keyring names, or none")
         text, blank, lines = note.rpartition(b"\n\n")
         text += b"\n"
         head = text.decode().split("\n")
@@ -198,8 +215,7 @@ class Checkpoint:
                     self.signers[key] = key.time_of(data[4:], text)
         logs = [key for key in self.signers if key in keyring.logs and key.name == self.origin]
         if not logs:
-            named = self.origin in [key.name for key in keyring.logs]
-            raise (Refused if named else Unknown)(f"no key that the keyring has of {self.origin} has signed its checkpoint")
+            raise Refused(f"no key that the keyring has of {self.origin} has signed its checkpoint")
         self.witnesses = {key.name: time for key, time in self.signers.items() if key.type == 4}
         self.is_witnessed = has_quorum(keyring.quorum, self.signers)
 
@@ -244,6 +260,8 @@ class Record:
         self.predicate = self.statement["predicate"]
         self.subject = self.statement["subject"][0]
         self.index = self.predicate["log"]["index"]
+        if len(self.predicate["log"]["origin"].encode()) >= 128:
+            raise Refused("its origin is too long")
         keyring.check_bounds(self)
 
     def result(self):

@@ -333,6 +333,20 @@ CONTRADICTIONS = [
     ("a step of version 1 that ended before it began", 5, "steps.0", put(ms=[2, 1]), REFUSED),
     ("a value that only integers have", 5, "steps.0.measurements.0", lambda one: (one.pop("limits"), one.pop("result"), one.update(value=2 ** 53 + 1)), REFUSED),
     ("a value of more than 64 bits", 5, "steps.0.measurements.0", lambda one: (one.pop("limits"), one.pop("result"), one.update(value=2 ** 64)), REFUSED),
+    ("a part of a chip in the place of a chip", 5, "location", put(path="us0-2/chip4/core5"), REFUSED),
+    ("a slot below a chip", 17, "components.4.annotations", put(slot="us0-2/chip3/core5"), REFUSED),
+    ("a run of what is no place", 0, "location", put(path="0x1b7"), REFUSED),
+    ("a run of a chip", 0, "location", put(path="us0-2/chip4"), REFUSED),
+    ("a run that began when there was no clock", 0, "run", put(startedOn="0026-11-21T09:14:02.000Z"), REFUSED),
+    ("an index with a point", 5, "log", put(index=5.0), REFUSED),
+    ("a seed with a point", 0, "run", put(seed=0.0), REFUSED),
+    ("a text with a zero byte", 5, "", put(more="a\0b"), REFUSED),
+    ("a text that spells a zero byte", 5, "", put(more="a\\u0000b"), HOLDS),
+    ("half of a surrogate pair", 5, "", put(more="\ud83d"), REFUSED),
+    ("an origin that no log has", 5, "log", put(origin="x" * 128), REFUSED),
+    ("a step of version 1 that took a word", 5, "steps.0", put(ms="WARNED"), REFUSED),
+    ("a step of version 1 that took a fraction", 5, "steps.0", put(ms=[0, 1.0]), REFUSED),
+    ("a step of version 1 that began before its run", 5, "steps.0", put(ms=[-1, 1]), REFUSED),
     ("a leap second", 5, "run", put(startedOn="2026-11-21T09:13:60.000Z"), HOLDS),
 ]
 
@@ -645,6 +659,10 @@ def logs(bench):
     forged = bench.record_key.envelope(changed)
     bench.log("a log", HOLDS, lines)
     bench.log("a log without a checkpoint that can be read", CANNOT_TELL, lines, b"")
+    bench.log("a checkpoint that is none", CANNOT_TELL, lines, b"[" * 100000)
+    bench.log("a checkpoint that is no text", CANNOT_TELL, lines, b"\xff" + bench.checkpoint)
+    bench.log("a checkpoint that ends behind its name", REFUSED, lines, text.partition(b"\n")[0] + b"\n")
+    bench.log("a checkpoint that goes on and on", 64, lines, bench.checkpoint + b"\n" * (1 << 20))
     bench.log("a checkpoint of which the key is not known", CANNOT_TELL, lines, None, "keys")
     bench.log("a checkpoint of another log", CANNOT_TELL, lines, None, "elsewhere")
     bench.log("a checkpoint of another key of the log", REFUSED, lines, None, "forged")
@@ -866,6 +884,10 @@ def rotations(bench):
         statement = next(copy.deepcopy(each) for each in map(statement_of, lines) if f":{kind}:" in each["predicateType"])
         statement["predicate"].update(result="PASSED", steps={"hbm": {"result": "PASSED"}})
         bench.record(f"a {kind} that is called PASSED", CANNOT_TELL, old.envelope(statement))
+        never = {**statement, "predicate": {**statement["predicate"], "sentOn": "2026-02-30T09:14:09Z"}}
+        bench.record(f"a {kind} of a day that never was", REFUSED, old.envelope(never))
+        statement["predicate"].update(run=5, components=[6], host=7)
+        bench.record(f"a {kind} with members of others", CANNOT_TELL, old.envelope(statement))
     history, index = {"size": 9, "sha256": "1" * 64}, 9
     for what, expected, cause, size, pruned in (
             ("fewer records than were signed", CANNOT_TELL, "records-lost", 10, None), ("as many", REFUSED, "records-lost", 9, None), ("more", REFUSED, "records-lost", 3, None),
@@ -893,6 +915,16 @@ def rotations(bench):
         bench.ask(what, expected, "keys", "audit", bench.put("records.jsonl", b"".join(line + b"\n" for line in more)))
 
 
+def bounds(bench):
+    """Lines that are no records are told so far, and then no more: a file of millions of them takes no memory."""
+    global failures
+    log, read = verify.Log(verify.Keyring(bench.keyrings["keys"]), verify.load_schemas(SCHEMAS)), []
+    log.read((read.append(1) or b"{}" for _ in range(verify.TOLD_MAX * 2)), 0)
+    if len(read) > verify.TOLD_MAX + 1 or not all(isinstance(text, str) for _, text in log.told["refused"]):
+        failures += 1
+        print(f"FAILED: {len(read)} lines read that are no records")
+
+
 def costs(bench):
     """A log of decisions alone, each of which names the root of all before it, takes verify.py a few hashes for each, not one for each pair."""
     global failures
@@ -913,7 +945,7 @@ def main(*arguments):
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(pathlib.Path(work), *arguments)
         # Where keys are of the other algorithm, no rule is another one.
-        for part in (envelopes, contradictions, proofs, logs, rewritten, changed_keys, rotations, costs) if arguments[-1] == "ed25519" else (envelopes, proofs):
+        for part in (envelopes, contradictions, proofs, logs, rewritten, changed_keys, rotations, bounds, costs) if arguments[-1] == "ed25519" else (envelopes, proofs):
             part(bench)
     print(f"{count} records, proofs and logs judged twice, {failures} failures")
     return 1 if failures else 0

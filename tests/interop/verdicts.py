@@ -9,6 +9,8 @@ from cryptography.hazmat.primitives import serialization
 from envelopes import OURS, Refused, decode64, fingerprint, key_details, sha256
 
 WORSE = ["PASSED", "WARNED", "INCONCLUSIVE", "FAILED"]  # each is worse than the one before
+OF_RUNS = ("run-start", "health", "health-summary")
+SERVER = re.compile("[a-z][a-z0-9-]{0,30}")
 CHIP = re.compile("[a-z][a-z0-9-]{0,30}/chip([0-9]|1[0-5])")
 PARTS_MAX, MEASUREMENTS_MAX, PROMISES_MAX = 1024, 8192, 256  # of one entry, and of one record
 # A reason that is of neither is a later one, or of both: device-unreachable.
@@ -222,7 +224,7 @@ def judge_chip(record, plain, table):
     run = record.predicate["run"]
     lasted = (time_of(run["finishedOn"]) - time_of(run["startedOn"])).total_seconds() * 1000
     for step in steps:
-        if "ms" in step and not step["ms"][0] <= step["ms"][1] <= (lasted if lasted >= 0 else 2 ** 32 - 1):
+        if "ms" in step and not ({type(each) for each in step["ms"][:2]} == {int} and 0 <= step["ms"][0] <= step["ms"][1] <= (lasted if lasted >= 0 else 2 ** 32 - 1)):
             raise Refused(f"{step['name']} began or ended when it cannot have")
         judge_step(step, record.type.endswith(":v2"), table, path)
     for what, names in (("id", [step["id"] for step in steps]), ("name", [step["name"] for step in steps]),
@@ -285,7 +287,10 @@ def time_of(text):
 
 def judge(record, table=None):
     """Whether a record agrees with itself, and with the TABLE of what checks measure; returns what is odd about it and no contradiction, or None."""
-    run = record.predicate.get("run", {})
+    run = record.predicate["run"] if record.kind() in OF_RUNS else {}
+    for text in (record.predicate.get("sentOn"), run.get("startedOn"), run.get("finishedOn")):
+        if text is not None and time_of(text).timestamp() < 0:
+            raise Refused(f"{text} is no time")
     if "finishedOn" in run and time_of(run["finishedOn"]) + timedelta(days=1) < time_of(run["startedOn"]):
         raise Refused("it ended before it began")
     if (record.index == 0) == ("previous" in record.predicate):
@@ -345,12 +350,18 @@ def check_subject(record):
             raise Refused("the subject is another key")
     if record.kind() == "key-rotation":
         check_keys(predicate)
+    if record.kind() not in OF_RUNS:
+        return
     own, path = "accelerator" if record.kind() == "health" else "server", predicate.get("location", {}).get("path", "")
-    chips = [("accelerator", chip, chip["annotations"]["slot"]) for chip in predicate.get("components", [])]
-    for kind, part, place in [(own, record.subject, path), ("server", predicate.get("host", {}), path.split("/")[0]), *chips]:
+    if own == "server" and path and not SERVER.fullmatch(path):
+        raise Refused(f"{path} is no server")
+    of_chips = predicate.get("components", []) if record.kind() == "health-summary" else []
+    chips = [("accelerator", chip, chip["annotations"]["slot"]) for chip in of_chips]
+    host = predicate.get("host", {}) if record.kind() != "run-start" else {}
+    for kind, part, place in [(own, record.subject, path), ("server", host, path.split("/")[0]), *chips]:
         if part.get("uri", "").lower().startswith("urn:dev:ops:"):
             check_identity(kind, part["uri"], part.get("digest", {}).get("sha256"), predicate["log"]["origin"], place)
-            server = (record.subject if record.kind() == "health-summary" else predicate.get("host", {})).get("uri", "")
+            server = (record.subject if record.kind() == "health-summary" else host).get("uri", "")
             begin, is_slot, _ = part["uri"].partition("_")
             if kind == "accelerator" and is_slot and not begin.endswith("-unknown") and server.lower().startswith("urn:dev:ops:") and begin != server:
                 raise Refused(f"{part['uri']} is not in {server}")

@@ -29,6 +29,7 @@ Read it from top to bottom: bytes (RFC 4648, 8259), keys (RFC 8410, C2SP signed-
 9162), verdicts (assay-records(7), JUDGING AGAIN), the log. Another version of a record is another function in FORMS.
 """
 import argparse
+import itertools
 import json
 import pathlib
 import re
@@ -36,15 +37,20 @@ import sys
 
 sys.dont_write_bytecode = True
 try:
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, validators
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
-    from envelopes import Checkpoint, Keyring, Record, Refused, Tree, Unknown, check_proof, decode64, fingerprint, root_of, sha256, spki
+    from envelopes import Checkpoint, Keyring, Record, Refused, Tree, Unknown, check_proof, decode64, fingerprint, read_small, root_of, sha256, spki
     from values import Table
-    from verdicts import FORMS, archived, judge, named
+    from verdicts import FORMS, OF_RUNS, archived, judge, named
 except ImportError as error:
     print(f"skipped: no {error.name}; python3-cryptography and python3-jsonschema are needed")
     sys.exit(77)
+
+
+LINE_MAX = 1 << 20  # bytes of an envelope
+TOLD_MAX = 10000  # problems of single lines, behind which a file is no log
+TILE_MAX = 256 * (2 + 0xffff)
 
 
 # ---- the log ----
@@ -63,7 +69,7 @@ class Log:
         self.changes = []  # records between which the key changed, and others are gone
 
     def tell(self, weight, where, text):
-        self.told[weight].append((where, text))
+        self.told[weight].append((where, str(text)))  # an error holds on to all that its functions had
 
     def attempt(self, where, function, *arguments):
         """Calls FUNCTION; what it refuses or cannot tell is told of WHERE, and None comes back."""
@@ -73,7 +79,7 @@ class Log:
             self.tell("unknown", where, doubt)
         except Refused as wrong:
             self.tell("refused", where, wrong)
-        except (ValueError, LookupError, TypeError, AttributeError, UnsupportedAlgorithm) as wrong:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, UnsupportedAlgorithm) as wrong:
             self.tell("refused", where, f"it is malformed: {wrong}")
         return None
 
@@ -85,6 +91,9 @@ class Log:
     def read(self, lines, end):
         """Where lines are missing, tiles may still have their hashes, as far as the END of what the log has signed (0: no tiles); beyond that is a gap."""
         for line in lines:
+            if len(self.told["refused"]) + len(self.told["unknown"]) >= TOLD_MAX:
+                self.tell("refused", self.size, "given up: there are too many problems before this record")
+                break
             here, mark = self.size, self.pruned(line)
             record = mark or self.attempt(here, Record, line, self.keyring, self.schemas)
             index = mark["index"] if mark else record.index if record else here
@@ -149,7 +158,7 @@ class Log:
             if record.kind() == "key-rotation":
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])
-            if "run" in predicate:
+            if record.kind() in OF_RUNS:
                 self.attempt(index, self.check_order, record, begun, rolled)
                 first = begun.setdefault(predicate["run"]["id"], record)
             if record.kind() == "run-start":
@@ -244,7 +253,7 @@ class Log:
                 if chip["result"] == "FAILED":
                     self.never.add(chip["index"])
                 continue
-            if (record.id.hex(), record.result(), named(record.subject), record.predicate["run"]["id"],
+            if (record.id.hex(), record.result(), named(record.subject), record.kind() == "health" and record.predicate["run"]["id"],
                     record.predicate.get("location", {}).get("path")) != (chip["id"], chip["result"], chip["subject"], run, chip["slot"]):
                 raise Refused(f"it tells of {chip['slot']} otherwise than that chip's record")
             host, server = named(record.predicate.get("host", {})), named(roll_up.subject)
@@ -253,7 +262,7 @@ class Log:
         told = {chip["index"] for chip in chips}
         for index in range(roll_up.index - 1, -1, -1):
             record = self.records.get(index)
-            if record is None or record.predicate.get("run", {}).get("id") != run or record.kind() == "run-start":
+            if record is None or not record.kind().startswith("health") or record.predicate["run"]["id"] != run:
                 break
             if index not in told:
                 raise Refused(f"it leaves out record {index} of its run")
@@ -300,7 +309,7 @@ def read_tiles(folder, level, count):
         path = folder / tile_path(level, number, width)
         if not path.is_file():
             path = folder / tile_path(level, number, 256)  # a log may drop a partial tile once there is the full one
-        yield number, width, path.read_bytes() if path.is_file() else None
+        yield number, width, read_small(path, TILE_MAX) if path.is_file() else None
 
 
 def check_tiles(log, folder, checkpoint):
@@ -333,21 +342,32 @@ def check_tiles(log, folder, checkpoint):
 # ---- what is asked ----
 
 
+# A number with a point is no integer to readers whose integers and doubles are two types.
+Validator = validators.extend(Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda checker, value: type(value) is int))
+
+
+def read_lines(file):
+    while line := file.readline(LINE_MAX + 1):
+        yield line.removesuffix(b"\n")
+
+
 def load_schemas(folder):
     schemas = {}
     for path in sorted(folder.rglob("*.schema.json")):
         schema = json.loads(path.read_text())
-        schemas[schema["properties"]["predicateType"]["const"]] = Draft202012Validator(schema)
+        schemas[schema["properties"]["predicateType"]["const"]] = Validator(schema)
     return schemas
 
 
 def check_log(log, lines, folder, options):
-    note = options.checkpoint or (folder / "checkpoint" if folder else None)
-    checkpoint = log.attempt("-", Checkpoint, note.read_bytes(), log.keyring) if note else None
+    note = options.checkpoint
+    if note is None and folder and (folder / "checkpoint").is_file():
+        note = read_small(folder / "checkpoint")
+    checkpoint = log.attempt("-", Checkpoint, note, log.keyring) if note is not None else None
     log.read(lines, checkpoint.size if folder and checkpoint else 0)
     log.check_chain()
     if checkpoint is None:
-        if not note:
+        if note is None:
             log.tell("unknown", "-", "without a checkpoint nobody can tell whether the end is missing")
     else:
         if folder and checkpoint.size > log.size:
@@ -358,8 +378,8 @@ def check_log(log, lines, folder, options):
         if not checkpoint.is_witnessed:
             log.tell("unknown", "-", "too few witnesses have signed the checkpoint")
         print(f"checkpoint: {checkpoint.origin}, {checkpoint.size} records, witnesses: {checkpoint.witnesses or 'none'}")
-    if options.earlier:
-        earlier = log.attempt("-", Checkpoint, options.earlier.read_bytes(), log.keyring)
+    if options.earlier is not None:
+        earlier = log.attempt("-", Checkpoint, options.earlier, log.keyring)
         if earlier:
             log.attempt("-", log.check_checkpoint, earlier, "the earlier checkpoint")
     log.check_decisions()
@@ -377,8 +397,8 @@ def check_record(log, line, options):
     if record.index < log.keyring.first.get(record.predicate["log"]["origin"], 0):
         log.tell("refused", record.index, "the keyring counts nothing of this log that is so old")
     log.attempt_and_note(record.index, judge, record, log.table)
-    if options.proof:
-        log.attempt(record.index, check_proof, options.proof.read_bytes(), record, log.keyring)
+    if options.proof is not None:
+        log.attempt(record.index, check_proof, options.proof, record, log.keyring)
     elif log.keyring.logs:
         log.tell("unknown", record.index, "the keyring names logs, and there is no proof")
     if log.told["refused"] or log.told["unknown"]:
@@ -391,6 +411,9 @@ def main(arguments):
     """Whatever happens here, it is not told by 1, which means FAILED."""
     try:
         return run(arguments)
+    except OSError as wrong:
+        print(wrong, file=sys.stderr)
+        return 64
     except Exception as wrong:
         print(f"unknown  -  {type(wrong).__name__}: {wrong}")
         return 2
@@ -399,7 +422,7 @@ def main(arguments):
 def run(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("keyring", "proof", "checkpoint", "earlier", "checks", "schemas"):
-        parser.add_argument("--" + name, type=pathlib.Path, required=name == "keyring", metavar="FILE")
+        parser.add_argument("--" + name, type=pathlib.Path if name == "schemas" else read_small, required=name == "keyring", metavar="FILE")
     parser.add_argument("path", type=pathlib.Path)
     try:
         options = parser.parse_args(arguments)
@@ -407,14 +430,14 @@ def run(arguments):
         places = [options.schemas] if options.schemas else [here, pathlib.Path("/usr/share/assay"), pathlib.Path("/usr/local/share/assay")]
         schemas = next(filter(None, map(load_schemas, places)), None)
         folder = options.path if options.path.is_dir() else None
-        lines = (folder / "records.intoto.jsonl" if folder else options.path).read_bytes().splitlines()
-        keyring_text = options.keyring.read_text()
-        table = Table(options.checks.read_text()) if options.checks else None
+        lines = read_lines((folder / "records.intoto.jsonl" if folder else options.path).open("rb"))
+        keyring_text = options.keyring.decode()
+        table = Table(options.checks.decode()) if options.checks else None
         if not schemas:
             parser.error("no schemas: use --schemas")
     except SystemExit as usage:
         return 64 if usage.code else 0
-    except OSError as wrong:
+    except UnicodeDecodeError as wrong:
         print(wrong, file=sys.stderr)
         return 64
     try:
@@ -422,8 +445,9 @@ def run(arguments):
     except (ValueError, UnsupportedAlgorithm) as wrong:
         print(f"unknown  -  {wrong}")
         return 2
-    is_log = folder or options.checkpoint or options.earlier or len(lines) != 1
-    status = check_log(log, lines, folder, options) if is_log else check_record(log, lines[0], options)
+    first = list(itertools.islice(lines, 2))
+    is_log = folder or options.checkpoint is not None or options.earlier is not None or len(first) != 1
+    status = check_log(log, itertools.chain(first, lines), folder, options) if is_log else check_record(log, first[0], options)
     for weight, told in log.told.items():
         for where, text in told:
             print(f"{weight:8} {where}  {text}")
