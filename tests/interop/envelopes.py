@@ -262,6 +262,8 @@ class Record:
         self.index = self.predicate["log"]["index"]
         if len(self.predicate["log"]["origin"].encode()) >= 128:
             raise Refused("its origin is too long")
+        if self.predicate.get("configuration") and len(self.predicate["configuration"][0]["name"].encode()) >= 64:
+            raise Refused("the name of its plan is too long")
         keyring.check_bounds(self)
 
     def result(self):

@@ -339,6 +339,7 @@ CONTRADICTIONS = [
     ("a run of a chip", 0, "location", put(path="us0-2/chip4"), REFUSED),
     ("a run that began when there was no clock", 0, "run", put(startedOn="0026-11-21T09:14:02.000Z"), REFUSED),
     ("an index with a point", 5, "log", put(index=5.0), REFUSED),
+    ("a plan of a name that no plan has", 0, "configuration.0", put(name="p" * 64), REFUSED),
     ("a seed with a point", 0, "run", put(seed=0.0), REFUSED),
     ("a text with a zero byte", 5, "", put(more="a\0b"), REFUSED),
     ("a text that spells a zero byte", 5, "", put(more="a\\u0000b"), HOLDS),
@@ -804,6 +805,7 @@ def rewritten(bench):
             ("a run that began with another note", REFUSED, {0: at("run", put(note="as ordered")), 17: at("run", put(note="once more"))}, ()),
             ("results of chips that their run began without", REFUSED, {0: at("run", put(chips=[0, 1]))}, ()),
             ("results of chips that their run began with", HOLDS, {0: at("run", put(chips=list(range(16))))}, ()),
+            ("a result of a run of other servers", REFUSED, {0: at("run", put(servers=["us0-1", "us0-2"])), 5: at("run", put(servers=["us0-2", "us0-3"]))}, ()),
             ("a run that has no end", HOLDS, {}, (17, *range(18, 36))),
             ("a record of another log", REFUSED, {20: at("log", put(origin="fleet.example/stations/st-018"))}, ())):
         bench.log(what, expected, *rewrite(bench, changes, left_out))
@@ -830,6 +832,7 @@ def rewritten(bench):
                 for index, line in enumerate(lines)]
 
     # A roll-up is the last record of its run, a run-start the first; and a record that is not here hides none that is.
+    bench.log("a chip twice in a run that has no end", REFUSED, *rewrite(bench, {}, range(17, 36), (4,)))
     for what, left_out, behind in (("a chip of a run behind its roll-up", (), (4,)), ("a start of a run behind its roll-up", (0,), (0,)),
                                    ("a start of a run behind its chips", (0, *range(17, 36)), (0, 17)), ("two roll-ups of one run", (), (17,))):
         bench.log(what, REFUSED, *rewrite(bench, {}, left_out, behind))

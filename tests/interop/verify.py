@@ -143,7 +143,7 @@ class Log:
     def check_chain(self):
         """Each follows the one before, in one log; only a rotation changes the key; roll-ups tell what their records tell."""
         origin = current = last = None
-        starts, rolled, begun, chips = {}, set(), {}, {}
+        starts, rolled, begun, chips, once = {}, set(), {}, {}, set()
         for index, record in sorted(self.records.items()):
             predicate = record.predicate
             origin = origin or predicate["log"]["origin"]
@@ -159,7 +159,7 @@ class Log:
                 self.attempt(index, self.check_rotation, record)
                 current = decode64(predicate["spki"])
             if record.kind() in OF_RUNS:
-                self.attempt(index, self.check_order, record, begun, rolled)
+                self.attempt(index, self.check_order, record, begun, rolled, once)
                 first = begun.setdefault(predicate["run"]["id"], record)
             if record.kind() == "run-start":
                 starts[predicate["run"]["id"]] = record
@@ -200,8 +200,11 @@ class Log:
         return f"somebody went on with what was left ({record.predicate['cause']}): {record.predicate['note']}"
 
     @staticmethod
-    def check_order(record, begun, rolled):
-        run = record.predicate["run"]["id"]
+    def check_order(record, begun, rolled, once):
+        run, place = record.predicate["run"]["id"], record.predicate.get("location", {}).get("path")
+        if record.kind() == "health" and place and (run, place) in once:
+            raise Refused("its run has a result of this chip already")
+        once.add((run, place))
         if run in rolled or record.kind() == "run-start" and run in begun:
             raise Refused("other records of its run should follow it, and are before it")
 
@@ -229,7 +232,7 @@ class Log:
         """All records of a run tell what it began with, as far as they tell it, and the FIRST that is here for all; of what may have an innocent reason there is a note."""
         run, began = record.predicate["run"], first.predicate["run"]
         paths = [one.predicate.get("location", {}).get("path", "").partition("/") for one in (record, first)]
-        told = [("server", *(path[0] or None for path in paths)), ("operator", *(one.get("operator", {}).get("uid") for one in (run, began))), ("note", run.get("note"), began.get("note"))]
+        told = [("server", *(path[0] or None for path in paths)), ("operator", *(one.get("operator", {}).get("uid") for one in (run, began))), ("note", run.get("note"), began.get("note")), ("servers", run.get("servers"), began.get("servers"))]
         for name, now, then in told:  # a chip leaves most to its server
             if None not in (now, then) and now != then:
                 raise Refused(f"its run began with another {name}")

@@ -31,6 +31,7 @@ static const struct {
         { "plan",      RECORD_AUDIT_PLAN,  false },
         { "operator",  RECORD_AUDIT_RUN,   true  },
         { "note",      RECORD_AUDIT_RUN,   true  },
+        { "servers",   RECORD_AUDIT_RUN,   true  },
         { "startedOn", RECORD_AUDIT_BEGIN, false },
         { "seed",      RECORD_AUDIT_BEGIN, true  },
 };
@@ -39,16 +40,17 @@ static json_t *begin_of(const AuditRecord *record) {
         const char *server = record->entry->subject.server;
         const json_t *run = json_object_get(record->predicate, "run");
 
-        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
+        return json_pack("{s:s*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*}", "server", *server ? server : NULL, "stage", json_object_get(run, "stage"), "challenge",
                          json_object_get(run, "challenge"), "plan", plan_of(record), "startedOn", json_object_get(run, "startedOn"), "seed",
-                         json_object_get(run, "seed"), "operator", json_object_get(json_object_get(run, "operator"), "uid"), "note", json_object_get(run, "note"), "numbers",
+                         json_object_get(run, "seed"), "operator", json_object_get(json_object_get(run, "operator"), "uid"), "note", json_object_get(run, "note"), "servers",
+                         json_object_get(run, "servers"), "numbers",
                          json_object_get(run, "chips"));
 }
 
 /* The run of RECORD, which began as its first record tells that is here; NULL: no memory. */
 static json_t *run_of(RecordAudit *audit, const AuditRecord *record) {
         if (!memory_find(audit, "runs", record->entry->run))
-                memory_keep(audit, "runs", record->entry->run, json_pack("{s:[], s:o, s:o}", "chips", "first", audit_index_json(record), "begin", begin_of(record)));
+                memory_keep(audit, "runs", record->entry->run, json_pack("{s:[], s:{}, s:o, s:o}", "chips", "slots", "first", audit_index_json(record), "begin", begin_of(record)));
         return memory_find(audit, "runs", record->entry->run);
 }
 
@@ -152,9 +154,23 @@ static void check_number(RecordAudit *audit, const json_t *run, const AuditRecor
                            memory_index(run, "first"));
 }
 
+/* A second result of a chip is told by nobody where the run has no roll-up, and would be the newest of its place. */
+static void check_once(RecordAudit *audit, const json_t *run, const AuditRecord *record) {
+        const char *slot = text_of(json_object_get(record->predicate, "location"), "path");
+        json_t *slots = json_object_get(run, "slots");
+        uint64_t index = record->entry->index;
+
+        if (!*slot)
+                return;
+        if (json_object_get(slots, slot))
+                audit_find(audit, RECORD_AUDIT_RUN, index, index, "its run has a result of this chip in record %" PRIu64 " already", memory_index(slots, slot));
+        memory_set(audit, slots, slot, audit_index_json(record));
+}
+
 int audit_chip_take(RecordAudit *audit, const AuditRecord *record) {
         const json_t *run = run_of(audit, record);
 
+        check_once(audit, run, record);
         keep_chip(audit, run, record);
         check_ended(audit, record);
         check_begin(audit, run, record);
