@@ -12,8 +12,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "checks/describe.h"
-#include "checks/worker.h"
+#include "checks/worker/describe.h"
+#include "checks/worker/worker.h"
 
 static const char *arg_device, *arg_plan, *arg_steps, *arg_topology;
 static double arg_scale = 1, arg_budget;

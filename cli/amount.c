@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 const char *amount_format(const char *measurement, double amount, char ret[static AMOUNT_MAX]) {
         static const struct {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/location.h"
+#include "checks/vocabulary/location.h"
 #include "cli/answer.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/location.h"
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
+#include "checks/vocabulary/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/plan-names.h"

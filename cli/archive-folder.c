@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 
 #define BYTES_MAX (RECORD_ARCHIVE_RECORDS * ((size_t) RECORD_ENVELOPE_MAX + 1))
 

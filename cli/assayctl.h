@@ -4,7 +4,7 @@
 /*
  * What every verb of assayctl has: its options, a way to the daemon, and one way to print.
  *
- * A verb returns an exit status of checks/verdict.h. It prints its result on stdout and says on stderr what kept it from
+ * A verb returns an exit status of checks/vocabulary/verdict.h. It prints its result on stdout and says on stderr what kept it from
  * one.
  */
 
@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <systemd/sd-bus.h>
 
-#include "checks/cleanup.h"
-#include "checks/verdict.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/verdict.h"
 
 #define FILE_BYTES_MAX    ((size_t) 1 << 20) /* of a file that somebody names and that is no log */
 #define RECORDS_BYTES_MAX ((size_t) 1 << 30)
 
-#define STATUS_INTERRUPTED 130 /* of a verb that was left by Ctrl-C, as shells say it; others stand in checks/verdict.h */
+#define STATUS_INTERRUPTED 130 /* of a verb that was left by Ctrl-C, as shells say it; others stand in checks/vocabulary/verdict.h */
 
 typedef struct Options {
         const char *host; /* --host: another machine, over ssh */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "cli/assayctl.h"
 #include "daemon/record/record.h"
 

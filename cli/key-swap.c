@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "cli/key-swap.h"
 
 typedef struct Paths {

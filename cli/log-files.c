@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "cli/assayctl.h"
 #include "daemon/record/record.h"
 

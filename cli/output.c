@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checks/cleanup.h"
-#include "checks/whole-file.h"
+#include "checks/text/cleanup.h"
+#include "checks/text/whole-file.h"
 #include "cli/assayctl.h"
 
 /* A new name would take the place of a device or a link for everybody. */

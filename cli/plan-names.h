@@ -3,7 +3,7 @@
 
 /* The names of the plans on this machine. */
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "cli/nearest.h"
 
 #define PLAN_NAMES_MAX 256

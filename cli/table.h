@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 typedef struct Table Table;
 

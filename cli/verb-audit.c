@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "cli/archive-folder.h"
 #include "cli/assayctl.h"
 #include "cli/audit-report.h"

@@ -21,7 +21,7 @@
 #include "cli/call.h"
 #include "cli/table.h"
 #include "daemon/names.h"
-#include "witness/submit.h"
+#include "daemon/witness/submit.h"
 
 #define WITNESSES "/etc/assay/witnesses"
 #define ROUNDS    3 /* the log may have grown while it was asked for */

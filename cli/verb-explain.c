@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
-#include "checks/location.h"
+#include "checks/vocabulary/catalogue.h"
+#include "checks/vocabulary/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/nearest.h"

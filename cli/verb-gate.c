@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "cli/answer.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"

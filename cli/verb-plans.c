@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "cli/assayctl.h"
 #include "cli/pager.h"
 #include "cli/plan-names.h"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/location.h"
-#include "checks/topology.h"
+#include "checks/vocabulary/location.h"
+#include "checks/vocabulary/topology.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/file-kind.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/file-kind.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/location.h"
-#include "checks/topology.h"
+#include "checks/vocabulary/location.h"
+#include "checks/vocabulary/topology.h"
 #include "cli/view-untested.h"
 #include "daemon/record/record.h"
 

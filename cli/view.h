@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/catalogue.h"
-#include "checks/cleanup.h"
-#include "checks/verdict.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/catalogue.h"
+#include "checks/vocabulary/verdict.h"
 
 typedef struct ViewFinding {
         const char *step;

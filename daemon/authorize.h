@@ -13,7 +13,7 @@
 
 #include <systemd/sd-bus.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define AUTHORITY_QUESTIONS_MAX         256 /* open at the same time */
 #define AUTHORITY_QUESTIONS_PER_UID_MAX 32

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "checks/plan.h"
-#include "checks/yaml.h"
+#include "checks/plan/plan.h"
+#include "checks/text/yaml.h"
 #include "daemon/config.h"
 #include "daemon/record/record.h"
 

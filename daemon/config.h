@@ -31,9 +31,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
-#include "checks/location.h"
-#include "checks/topology.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/location.h"
+#include "checks/vocabulary/topology.h"
 
 #define CONFIG_SERVERS_MAX 1024 /* in all targets */
 

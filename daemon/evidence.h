@@ -13,7 +13,7 @@
 
 #include <systemd/sd-event.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define EVIDENCE_SUFFIX     ".ocp.jsonl"
 #define EVIDENCE_DIGEST_HEX 65 /* with the final zero */

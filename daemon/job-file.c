@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/job-file.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "daemon/job.h"
 #include "daemon/scan.h"
 

@@ -17,7 +17,7 @@
 
 #include <systemd/sd-event.h>
 
-#include "checks/stream.h"
+#include "checks/stream/stream.h"
 #include "daemon/evidence.h"
 #include "daemon/record/record.h"
 #include "daemon/tally.h"

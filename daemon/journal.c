@@ -10,7 +10,7 @@
 
 #include <systemd/sd-journal.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/journal.h"
 #include "daemon/names.h"
 

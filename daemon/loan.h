@@ -13,7 +13,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/authorize.h"
 
 #define LOAN_BYTES_LEAST    (256u << 10) /* what each counts for, so that there are not too many */

@@ -18,7 +18,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
-#include "checks/verdict.h"
+#include "checks/vocabulary/verdict.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
 #include "daemon/log-name.h"

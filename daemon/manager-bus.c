@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
 #include "daemon/keys-bus.h"

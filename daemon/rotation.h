@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 
-#include "checks/cleanup.h"
-#include "checks/regions.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/regions.h"
 #include "daemon/record/record.h"
 
 /* What PAYLOAD, of a verified health record, knows of STEP. -ENOENT: nothing that can be gone on from. */
@@ -21,7 +21,7 @@ int rotation_read(const char *payload, size_t n, const char *step, RecordKnownRe
 /* Takes the passes out of KNOWN, which records that are lost may take back. What was found wrong stands. */
 void rotation_forget_passes(RecordKnownRegions *known);
 
-/* For the request of a worker (see checks/worker.h); NULL without memory. */
+/* For the request of a worker (see checks/worker/worker.h); NULL without memory. */
 json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step_id, uint64_t now_usec);
 
 /*

@@ -17,13 +17,13 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include "checks/particulars.h"
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
+#include "checks/vocabulary/particulars.h"
 #include "daemon/evidence.h"
 #include "daemon/job.h"
 
 #define SCAN_PATH_MAX       64
-#define SCAN_RING_MAX       4 /* servers of an UltraServer, as a worker takes them: TARGET_SERVERS_MAX of checks/target.h */
+#define SCAN_RING_MAX       4 /* servers of an UltraServer, as a worker takes them: TARGET_SERVERS_MAX of checks/step/target.h */
 #define SCAN_CHALLENGE_MAX  128
 #define SCAN_SEED_MAX       ((UINT64_C(1) << 53) - 1) /* what every reader of JSON gives back exactly */
 #define SCAN_PROGRESS_USEC  UINT64_C(100000)

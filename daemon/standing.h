@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/location.h"
-#include "checks/verdict.h"
+#include "checks/vocabulary/location.h"
+#include "checks/vocabulary/verdict.h"
 #include "daemon/record/record.h"
 #include "daemon/target.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
+#include "checks/vocabulary/catalogue.h"
 #include "daemon/tally-parts.h"
 
 #define STEP_ID_MAX (LOCATION_STRING_MAX + PLAN_NAME_MAX)

@@ -19,9 +19,9 @@
 
 #include <jansson.h>
 
-#include "checks/cleanup.h"
-#include "checks/plan.h"
-#include "checks/stream.h"
+#include "checks/plan/plan.h"
+#include "checks/stream/stream.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/record.h"
 #include "daemon/target.h"
 

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
-#include "checks/location.h"
-#include "checks/verdict.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/location.h"
+#include "checks/vocabulary/verdict.h"
 #include "daemon/config.h"
 
 #define TARGET_CHIPS       16u /* of a Trn2 server */

@@ -15,7 +15,7 @@
 
 #include <systemd/sd-bus.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/authorize.h"
 
 #define TURNS_OF_USER  32             /* calls of one user that wait to be served: each holds its arguments, and up to 16 files that came with it */

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "checks/location.h"
+#include "checks/vocabulary/location.h"
 #include "daemon/manager.h"
 
 #define UNRECORDED_REASON_MAX 160

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "daemon/bus-errors.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"

@@ -15,7 +15,7 @@
 
 #include <systemd/sd-event.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define WORKER_SOCKET_PATH "/run/assay/assay-run.socket"
 

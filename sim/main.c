@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
-#include "checks/cleanup.h"
-#include "sim/verbs.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/catalogue.h"
+#include "sim/verbs/verbs.h"
 
 typedef struct Verb {
         const char *name;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "checks/step.h"
-#include "sim/batch.h"
-#include "sim/scenario.h"
+#include "checks/step/step.h"
+#include "sim/fleet/scenario.h"
+#include "sim/port/batch.h"
 #include "tests/checks/held.h"
 
 typedef struct HallDevice {

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
-#include "checks/check.h"
+#include "checks/step/check.h"
 
 #define UNTESTED_TOGETHER "collective_untested_together"
 #define SECONDS_AT_WORST  7.0 /* what hangs may cost of the plan's budget: two own ones; or the one together, and two of each other server */

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
-#include "checks/device-collective.h"
-#include "checks/step.h"
+#include "checks/port/device-collective.h"
+#include "checks/step/step.h"
+#include "checks/text/cleanup.h"
 
 #define RING_SERVERS 4u /* of an UltraServer */
 #define RANKS_MAX   COLLECTIVE_RANKS_MAX

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What goes into a collective and what must come out of it, by its definition in checks/wire-collective.h and not by its steps. */
+/* What goes into a collective and what must come out of it, by its definition in checks/wire/wire-collective.h and not by its steps. */
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include <sys/param.h>
 
 #include "checks/collective/collective.h"
-#include "checks/device-link.h"
+#include "checks/port/device-link.h"
 
 #define LOOPBACK_BITS 1000000u
 /*

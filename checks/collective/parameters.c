@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "checks/collective/collective.h"
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 extern const YamlField parameters_collective[];
 extern const size_t parameters_collective_bytes;

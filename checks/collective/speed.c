@@ -11,7 +11,7 @@
 #include <sys/param.h>
 
 #include "checks/collective/collective.h"
-#include "checks/device-link.h"
+#include "checks/port/device-link.h"
 
 #define WORK_SLACK 1.5 /* where there is nobody to compare with, or all are slow: half as long again is no spread */
 

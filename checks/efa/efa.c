@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/check.h"
+#include "checks/step/check.h"
 
 /* ---- what was measured ---- */
 

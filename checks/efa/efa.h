@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "checks/efa/blame.h"
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 typedef struct EfaParameters {
         uint64_t packets; /* of one byte, to each partner in the server */

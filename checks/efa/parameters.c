@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "checks/efa/efa.h"
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 extern const YamlField parameters_efa[];
 extern const size_t parameters_efa_bytes;

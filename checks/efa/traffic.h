@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "checks/cleanup.h"
-#include "checks/device-nic.h"
+#include "checks/port/device-nic.h"
+#include "checks/text/cleanup.h"
 
 #define FLOWS_MAX        640u /* of a round */
 #define HOSTS_MAX        3u   /* the own server, and those before and behind it in the scan */

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/check.h"
-#include "checks/device-host.h"
 #include "checks/host-link/parameters.h"
-#include "checks/step.h"
+#include "checks/port/device-host.h"
+#include "checks/step/check.h"
+#include "checks/step/step.h"
 
 #define LANES      8u
 #define SPEED      "32.0 GT/s PCIe"

@@ -2,7 +2,7 @@
 
 #include "checks/host-link/parameters.h"
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 extern const YamlField parameters_host_link[];
 extern const size_t parameters_host_link_bytes;

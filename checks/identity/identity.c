@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "checks/identity/parameters.h"
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 typedef enum Fact {
         FACT_SERIAL,

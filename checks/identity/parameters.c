@@ -2,7 +2,7 @@
 
 #include "checks/identity/parameters.h"
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 static const IdentityParameters defaults;
 

@@ -22,11 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/device-link.h"
-#include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/cabling.h"
 #include "checks/neuronlink/lanes.h"
-#include "checks/step.h"
+#include "checks/port/device-link.h"
+#include "checks/statistics/ber.h"
+#include "checks/step/step.h"
 
 #define RING      4u /* servers of an UltraServer */
 #define LABEL_MAX 32u

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/fabric.h"
 #include "checks/neuronlink/prbs.h"
+#include "checks/statistics/ber.h"
 
 #define LATE_BITS 4096u /* a lock is found in a few hundred bits, whatever error falls into them */
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/device-link.h"
+#include "checks/port/device-link.h"
 
 typedef struct Fabric Fabric;
 

@@ -16,10 +16,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "checks/check.h"
-#include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/fabric.h"
 #include "checks/neuronlink/wiring.h"
+#include "checks/statistics/ber.h"
+#include "checks/step/check.h"
 
 /* What was done of a chip, for the plan to hold against what it promises. */
 typedef struct Tested {

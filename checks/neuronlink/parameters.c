@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "checks/neuronlink/fabric.h"
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 extern const YamlField parameters_neuronlink[];
 extern const size_t parameters_neuronlink_bytes;

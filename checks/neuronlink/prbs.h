@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 unsigned prbs_degree(WirePrbs polynomial); /* k */
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "checks/rounding/tails.h"
+#include "checks/statistics/tails.h"
 
 #define QUARTER 0.25
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "checks/rounding/parameters.h"
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define COIN_PLACES        4u
 #define BUDGET_TESTS       ((double) COIN_PLACES * CORES * _ENGINE_MAX * ENGINE_LANES) /* of a chip */

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <math.h>
 
-#include "checks/cleanup.h"
 #include "checks/rounding/golden.h"
+#include "checks/text/cleanup.h"
 
 #define PLACES 6u
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define LAG_MAX       256u
 #define LOCKED_MIN    6u /* elements that a word could tell apart, at least, to call it always the same one */

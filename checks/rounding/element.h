@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 typedef struct Element {
         uint32_t low;      /* pattern below, without the sign */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 /* The published generator of one lane. */
 typedef struct GoldenLane {

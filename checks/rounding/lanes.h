@@ -8,9 +8,9 @@
  * answers do not tell enough.
  */
 
-#include "checks/cleanup.h"
 #include "checks/rounding/session.h"
-#include "checks/step.h"
+#include "checks/step/step.h"
+#include "checks/text/cleanup.h"
 
 /* Of all engines together. */
 typedef struct Tally {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "checks/rounding/budget.h"
 
 /* 400,000 chips are the largest fleet we know of in one place (Project Rainier). */

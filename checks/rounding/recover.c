@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/rounding/tails.h"
+#include "checks/statistics/tails.h"
 
 #define FORMAT        FORMAT_FP8_E5M2
 #define ROUNDS_MAX    33u

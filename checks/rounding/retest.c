@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "checks/rounding/sprt.h"
-#include "checks/rounding/tails.h"
+#include "checks/statistics/sprt.h"
+#include "checks/statistics/tails.h"
 
 #define BLOCK      SCRATCH_COUNT
 #define FRESH_SEED 0x5bd1e995u

@@ -10,7 +10,7 @@
  */
 
 #include "checks/rounding/session.h"
-#include "checks/stream.h"
+#include "checks/stream/stream.h"
 
 typedef struct Retest {
         bool biased;

@@ -19,7 +19,7 @@
 
 #include "checks/rounding/lanes.h"
 #include "checks/rounding/retest.h"
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 #define NSEC_PER_CONVERSION (128 / 123.0) /* of each lane */
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
 #include "checks/rounding/cases.h"
+#include "checks/text/cleanup.h"
 
 #define ENTRIES_MAX    4u   /* parameters for which scripts are kept: those of a plan, and what is asked where it found something */
 #define COIN_PASS      100u /* elements of a coin pass, unless so many are needed that there would be too many passes */

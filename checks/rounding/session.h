@@ -8,7 +8,7 @@
  * cores; answers of one core, or of one engine where the window is small, lie side by side and are poisoned before each is asked.
  */
 
-#include "checks/device-rounding.h"
+#include "checks/port/device-rounding.h"
 #include "checks/rounding/diagnose.h"
 #include "checks/rounding/script.h"
 

@@ -8,8 +8,8 @@
  * of all pairs of lanes, at shifts too, make of them. Only lanes that were found wrong are told, so no sound one is called so here.
  */
 
-#include "checks/rounding/serial.h"
 #include "checks/rounding/session.h"
+#include "checks/statistics/serial.h"
 
 #define TOSSES      4096u
 #define TOSS_SHIFTS 16u

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
 #include "checks/rounding/script.h"
+#include "checks/text/cleanup.h"
 
 typedef struct View {
         const Script *script;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define UNEXPLAINED_COST 6.0 /* of one wrong selection that a guess leaves over, as logarithm of its chance */
 #define WRONGS_MAX       4096u /* that are looked into */

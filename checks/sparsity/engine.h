@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/device-tensor.h"
+#include "checks/port/device-tensor.h"
 
 typedef struct Engine {
         Device *device;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/cleanup.h"
 #include "checks/sparsity/bank.h"
 #include "checks/sparsity/line.h"
+#include "checks/text/cleanup.h"
 
 #define ROUNDS_MAX 12u /* of all tags and both patterns; what is there half of the time is missed once in 4,000 */
 #define ROUNDS_MIN 6u  /* to tell what is always there */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define SPARSE_MODES     7u
 #define SPARSE_LOADS     69u

@@ -2,7 +2,7 @@
 
 #include "checks/sparsity/parameters.h"
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 static const SparsityParameters defaults = { .paths = SPARSITY_BITS, .rounds = 1 };
 static const char *const paths_words[] = { "bits", "all", NULL };

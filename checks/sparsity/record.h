@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
 #include "checks/sparsity/loads.h"
+#include "checks/text/cleanup.h"
 
 typedef struct RecordStep {
         const SparseLoad *load; /* NULL: the dense product */

@@ -4,7 +4,7 @@
 /* What a diagnosis is called, and where it is. */
 
 #include "checks/sparsity/diagnose.h"
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 /* Writes a finding of CORE. */
 int sparse_report(Step *step, Verdict *verdict, unsigned core, const SparseDiagnosis *diagnosis);

@@ -9,7 +9,7 @@
 
 #include "checks/sparsity/bank.h"
 #include "checks/sparsity/tile.h"
-#include "checks/systolic/exact.h"
+#include "checks/systolic/patterns/exact.h"
 
 #define LARGEST   7 /* exact in every format, and its sums in binary32 */
 #define ROWS_MAX  (PE_ROWS / 4 * SPARSE_GROUP_MAX)

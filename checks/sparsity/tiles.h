@@ -13,7 +13,7 @@
 
 #include "checks/sparsity/engine.h"
 #include "checks/sparsity/loads.h"
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define TILES       11u /* all modes in bf16, then fp16 and fp8 */
 #define TILE_MOVING 16u

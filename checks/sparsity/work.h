@@ -11,7 +11,7 @@
 #include "checks/sparsity/engine.h"
 #include "checks/sparsity/record.h"
 #include "checks/sparsity/tiles.h"
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 typedef struct Core {
         Record record;

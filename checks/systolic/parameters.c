@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "checks/plan.h"
-#include "checks/wire.h"
+#include "checks/plan/plan.h"
+#include "checks/wire/wire.h"
 
 static const SystolicParameters defaults = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1, .repeats = 1 };
 static const char *const set_words[] = { "structure", "all", NULL };

@@ -7,9 +7,9 @@
  * A diagnosis in words, as a finding.
  */
 
-#include "checks/step.h"
-#include "checks/systolic/control.h"
-#include "checks/systolic/diagnose.h"
+#include "checks/step/step.h"
+#include "checks/systolic/array/control.h"
+#include "checks/systolic/diagnose/diagnose.h"
 
 /* FORMATS_RAN: 1 << WireFormat of what was tried. What is everywhere is told of the chip. */
 int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosis *diagnosis, unsigned formats_ran,

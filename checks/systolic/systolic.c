@@ -14,11 +14,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "checks/step.h"
-#include "checks/systolic/array.h"
+#include "checks/step/step.h"
+#include "checks/systolic/array/array.h"
 #include "checks/systolic/parameters.h"
 #include "checks/systolic/report.h"
-#include "checks/systolic/psum.h"
+#include "checks/systolic/psum/psum.h"
 
 #define ROUNDS_MORE   12u /* for what is not explained at once, and comes and goes … */
 #define PSUM_LOAD_ROUNDS 2u /* some lines of the address show in two matmuls of a round alone */

@@ -2,7 +2,7 @@
 
 #include "checks/telemetry/parameters.h"
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 
 /*
  * 95 °C: where the extended range of HBM ends (JESD235). A few corrected errors are ordinary. 20 K is chosen: a chip at the end of a

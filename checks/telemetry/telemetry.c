@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/device-errors.h"
-#include "checks/step.h"
+#include "checks/port/device-errors.h"
+#include "checks/step/step.h"
 #include "checks/telemetry/parameters.h"
 
 #define HEARTBEAT_READINGS_MAX 4096 /* of device time so short that a heartbeat never moves */

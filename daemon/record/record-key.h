@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 typedef struct RecordKey RecordKey; /* private */
 

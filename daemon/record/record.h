@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
-#include "checks/location.h"
-#include "checks/measurements.h"
-#include "checks/particulars.h"
-#include "checks/regions.h"
-#include "checks/verdict.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/location.h"
+#include "checks/vocabulary/measurements.h"
+#include "checks/vocabulary/particulars.h"
+#include "checks/vocabulary/regions.h"
+#include "checks/vocabulary/verdict.h"
 #include "daemon/record/record-key.h"
 
 #define RECORD_ID_HEX         65 /* with the final zero */

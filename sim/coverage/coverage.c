@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "sim/coverage/machine.h"
 
 #define CELLS          4u

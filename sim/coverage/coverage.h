@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "checks/march/notation.h"
+#include "checks/memory/march/notation.h"
 
 #define COVERAGE_CLASSES_MAX 64u
 

@@ -2,7 +2,7 @@
 
 #include "sim/coverage/machine.h"
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define BASE       4u /* of the 3 × 3 neighbourhood */
 #define SETTLE_MAX 8u /* rounds of state conditions; two on one victim can chase each other for ever */

@@ -5,15 +5,15 @@
  * CoverageMachine
  *
  * A memory of a few one-bit cells with one fault, executed operation by operation: the truth that coverage is counted by.
- * It shares no code with the simulated memories, only the reading of primitives (sim/memory/primitive.h, which also says
+ * It shares no code with the simulated memories, only the reading of primitives (sim/memory/structures/primitive.h, which also says
  * what they mean).
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checks/march/notation.h"
-#include "sim/memory/primitive.h"
+#include "checks/memory/march/notation.h"
+#include "sim/memory/structures/primitive.h"
 
 #define COVERAGE_CELLS_MAX 9u /* 3 × 3 for neighbourhoods */
 

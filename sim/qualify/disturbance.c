@@ -5,7 +5,7 @@
 #include <math.h>
 #include <signal.h>
 
-#include "sim/sample.h"
+#include "sim/chip/sample.h"
 
 #define HASH_STALLS  0x7374616cu
 #define BEGIN_MSEC   400.0 /* on average after the beginning, or after the last one: a scan of preflight lasts as long */

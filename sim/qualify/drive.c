@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "checks/catalogue.h"
+#include "checks/vocabulary/catalogue.h"
 #include "sim/qualify/disturbance.h"
 #include "sim/qualify/player.h"
 #include "sim/qualify/qualify.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/fault.h"
+#include "sim/chip/fault.h"
 #include "sim/qualify/escape.h"
 #include "sim/qualify/interval.h"
 #include "sim/qualify/qualify.h"

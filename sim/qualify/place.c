@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "checks/cleanup.h"
-#include "sim/topology.h"
+#include "checks/text/cleanup.h"
+#include "sim/chip/topology.h"
 
 #define WAYS_MAX 16u /* from a chip to one kind of part */
 

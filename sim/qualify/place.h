@@ -8,7 +8,7 @@
  * numbers run, is asked of location_append(). What the simulator does not have is refused later, and drawn anew.
  */
 
-#include "sim/model.h"
+#include "sim/chip/model.h"
 
 /* One of the ways from a chip down to where KIND can sit, with number 0 in every part. -EOPNOTSUPP: the grammar has none. */
 int place_way(Sample *sample, const FaultKind *kind, Location *ret);

@@ -12,8 +12,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "sim/port.h"
-#include "sim/scenario.h"
+#include "sim/fleet/scenario.h"
+#include "sim/port/port.h"
 
 extern char **environ;
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 enum {
         PLAYER_LOST   = 125, /* the simulator could not be set up, or broke */

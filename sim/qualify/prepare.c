@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/dispatch.h"
-#include "sim/scenario.h"
+#include "sim/chip/dispatch.h"
+#include "sim/fleet/scenario.h"
 #include "sim/qualify/qualify.h"
-#include "sim/sample.h"
+#include "sim/chip/sample.h"
 
 #define HASH_RUNS  0x72756e73u /* sets the seeds of runs apart from those of faults */
 #define HASH_PAIRS 0x70616972u

@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "checks/wire.h"
-#include "sim/observation.h"
+#include "checks/wire/wire.h"
+#include "sim/fleet/observation.h"
 #include "sim/qualify/sample.h"
 
 #define QUALIFY_KINDS_MAX   256u

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "sim/fault.h"
+#include "checks/text/cleanup.h"
+#include "sim/chip/fault.h"
 #include "sim/qualify/escape.h"
 #include "sim/qualify/qualify.h"
 #include "sim/qualify/statement.h"

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/fault.h"
-#include "sim/noise.h"
+#include "sim/chip/fault.h"
+#include "sim/fleet/noise.h"
 #include "sim/qualify/interval.h"
 #include "sim/qualify/qualify.h"
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/chip.h"
-#include "sim/fault.h"
+#include "sim/chip/chip.h"
+#include "sim/chip/fault.h"
+#include "sim/chip/sample.h"
 #include "sim/qualify/place.h"
-#include "sim/sample.h"
 
 /* ---- parameters ---- */
 

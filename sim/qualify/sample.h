@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
-#include "sim/model.h"
-#include "sim/scenario.h"
+#include "checks/text/cleanup.h"
+#include "sim/chip/model.h"
+#include "sim/fleet/scenario.h"
 
 #define SAMPLE_TRIES_MAX       4096u
 #define SAMPLE_TRIES_EACH      64u /* of one way down to where a kind can sit */

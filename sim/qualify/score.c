@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
-#include "sim/link.h"
-#include "sim/noise.h"
+#include "checks/vocabulary/catalogue.h"
+#include "sim/fleet/noise.h"
+#include "sim/links/link.h"
 #include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
 #include "sim/qualify/statement.h"

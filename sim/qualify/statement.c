@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/fault.h"
+#include "sim/chip/fault.h"
 
 static const double ends[STATEMENT_CLASSES] = { 0, 0.05, 0.1, 0.2, 0.5, 1 };
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "tests/hall-device.h"
 
 #define HEALTHY "scenario: one healthy UltraServer\nseed: 1\ntopology: {ultraservers: 1}\n"

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checks/catalogue.h"
-#include "checks/measurements.h"
-#include "checks/stream.h"
+#include "checks/stream/stream.h"
+#include "checks/vocabulary/catalogue.h"
+#include "checks/vocabulary/measurements.h"
 
 /* Raises *beyond by a value that the step itself says. */
 static inline void held_value(const char *name, const char *unit, double value, LimitType type, double limit, Verdict *beyond) {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "tests/hall-device.h"
 
 extern const Check check_rounding, check_sparsity, check_systolic;

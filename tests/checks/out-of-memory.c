@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "tests/hall-device.h"
 
 extern const Check check_rounding, check_sparsity, check_systolic;

@@ -5,7 +5,7 @@
  * Rehearsal
  *
  * A check run in this process against the servers of a scenario, without worker and socket: the transport hands each
- * batch to the simulator's own reader of packets. It stands in for checks/step.c and keeps what the check says.
+ * batch to the simulator's own reader of packets. It stands in for checks/step/step.c and keeps what the check says.
  */
 
 #include <assert.h>
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
-#include "checks/findings.h"
-#include "checks/plan.h"
-#include "checks/step.h"
-#include "sim/batch.h"
-#include "sim/scenario.h"
+#include "checks/plan/plan.h"
+#include "checks/step/step.h"
+#include "checks/vocabulary/catalogue.h"
+#include "checks/worker/findings.h"
+#include "sim/fleet/scenario.h"
+#include "sim/port/batch.h"
 #include "tests/checks/held.h"
 
 #define REHEARSAL_WINDOW   (256u << 10)
@@ -217,7 +217,7 @@ static __attribute__((unused)) void rehearsal_keep(const Step *step, unsigned ru
         }
 }
 
-/* ---- what checks/step.c does for a worker ---- */
+/* ---- what checks/step/step.c does for a worker ---- */
 
 static RehearsalServer *server_named(Step *step, const char *name) {
         for (size_t s = 0; s < step->n_servers; s++)

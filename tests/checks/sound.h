@@ -3,8 +3,8 @@
 
 /* Sound: the values that a step of a check must say to have passed, as the table of measurements has them. */
 
-#include "checks/measurements.h"
-#include "checks/stream.h"
+#include "checks/stream/stream.h"
+#include "checks/vocabulary/measurements.h"
 
 /* The next one of CHECK at WHERE; *CURSOR begins at 0. False: there are no more. */
 static inline bool sound_value(const char *check, const Location *where, size_t *cursor, Measurement *ret) {

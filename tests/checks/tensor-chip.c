@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/catalogue.h"
-#include "sim/tensor-memo.h"
+#include "checks/vocabulary/catalogue.h"
+#include "sim/tensor/memo.h"
 #include "tests/checks/held.h"
 
 extern const Model model_tensor;

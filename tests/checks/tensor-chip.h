@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/check.h"
-#include "checks/device.h"
-#include "checks/step.h"
-#include "sim/model.h"
-#include "sim/tensor-faults.h"
+#include "checks/port/device.h"
+#include "checks/step/check.h"
+#include "checks/step/step.h"
+#include "sim/chip/model.h"
+#include "sim/tensor/faults.h"
 
 #define TENSOR_FAULTS_MAX   160u
 #define TENSOR_FINDINGS_MAX 300u

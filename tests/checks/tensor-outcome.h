@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/location.h"
+#include "checks/vocabulary/location.h"
 #include "tests/checks/tensor-chip.h"
 
 /* Finding I has CODE, lies at WHERE (without the chip), and its message has SAYS in it. */

@@ -5,7 +5,7 @@
  * after that one, and then the same chip and server are scanned again. Verdicts and findings of the second scan are those of a scan
  * that nothing came before, on sound chips and on faulty ones.
  *
- * Chip 5 of a server goes through its steps and the server through its own with the others of its UltraServer, as checks/child.c has
+ * Chip 5 of a server goes through its steps and the server through its own with the others of its UltraServer, as checks/worker/child.c has
  * it, with the failed ones run once more.
  * To the device a killed process is a connection that asks no more and closes; what was sent is done. Then either the worker is lost
  * with it, or a fresh child goes on with the next step.
@@ -25,11 +25,11 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/catalogue.h"
-#include "checks/plan.h"
-#include "checks/step.h"
-#include "sim/batch.h"
-#include "sim/scenario.h"
+#include "checks/plan/plan.h"
+#include "checks/step/step.h"
+#include "checks/vocabulary/catalogue.h"
+#include "sim/fleet/scenario.h"
+#include "sim/port/batch.h"
 
 #define SAMPLES      3u
 #define SERVER       "us0-1"
@@ -237,7 +237,7 @@ static Verdict run_once(Scan *scan, const PlanStep *planned, const Check *check,
         return end.verdict;
 }
 
-/* As checks/child.c: a first failure is run once more. */
+/* As checks/worker/child.c: a first failure is run once more. */
 static void run_step(Scan *scan, const PlanStep *planned, const Check *check, const StepServer *servers, unsigned n) {
         Verdict first = _VERDICT_INVALID;
 

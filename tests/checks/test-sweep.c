@@ -31,8 +31,8 @@
 #include <sys/wait.h>
 
 #include "checks/collective/collective.h"
-#include "checks/plan.h"
-#include "checks/step.h"
+#include "checks/plan/plan.h"
+#include "checks/step/step.h"
 
 #define SAMPLES      10
 #define SERVER       "us0-1"

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "checks/measurements.h"
-#include "checks/plan.h"
-#include "checks/stream.h"
+#include "checks/plan/plan.h"
+#include "checks/stream/stream.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/measurements.h"
 
 #define PARTS_MAX 4096u /* chips and servers, times steps */
 #define ROWS_MAX  512u

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 . tests/cli/expect
 
 # The words of reasons are those of the vocabulary itself: one that is added there is looked for here.
-reasons=$(sed -n '/reason_words\[/,/^};/s/.*= "\([a-z-][a-z-]*\)",$/\1/p' checks/verdict.c)
+reasons=$(sed -n '/reason_words\[/,/^};/s/.*= "\([a-z-][a-z-]*\)",$/\1/p' checks/vocabulary/verdict.c)
 [ "$(wc -l <<<"$reasons")" -ge 15 ] && grep -qx device-unreachable <<<"$reasons" || { echo "the words of reasons are not found"; exit 1; }
 
 # no_word_of_ours FILE: reasons are told in sentences. Some words are English too, and count in parentheses only.

@@ -25,6 +25,6 @@ jq -r '.payload | @base64d | fromjson | .predicate | select(.evidence) | "\(.run
 while read -r run digest; do
         zstd -qdc "$stage/evidence/$run.ocp.jsonl.zst" >"$stage/$run.jsonl"
         [ "$(sha256sum <"$stage/$run.jsonl" | cut -d' ' -f1)" = "$digest" ] || bad "the records of $run have another digest"
-        expect 0 "the stream of $run is one run, and no twin of it" python3 tests/checks/ocp-stream.py "$stage/$run.jsonl" tests/checks/ocp-2.0.schema.json
+        expect 0 "the stream of $run is one run, and no twin of it" python3 tests/checks/stream/ocp-stream.py "$stage/$run.jsonl" tests/checks/stream/ocp-2.0.schema.json
 done <"$stage/digests"
 done_expecting

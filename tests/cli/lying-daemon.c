@@ -19,7 +19,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/names.h"
 
 static sd_bus *honest, *own;

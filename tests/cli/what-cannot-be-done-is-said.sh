@@ -59,7 +59,7 @@ has "--checkpoint FILE"
 grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
 expect 0 "help that fits a terminal" in_terminal 72 "$ctl" --help
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it does not"
-for program in checks/assay-run daemon/assayd witness/assay-witness sim/assay-sim; do
+for program in checks/assay-run daemon/assayd daemon/witness/assay-witness sim/assay-sim; do
         expect 0 "the help of $program" "$1/$program" --help
         awk 'length > 80 { exit 1 }' "$out" || bad "a line of it is broken by the edge of a terminal"
 done

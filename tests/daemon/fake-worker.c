@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/plan.h"
-#include "checks/stream.h"
-#include "checks/topology.h"
+#include "checks/plan/plan.h"
+#include "checks/stream/stream.h"
+#include "checks/vocabulary/topology.h"
 #include "tests/checks/sound.h"
 
 #define TARGETS_MAX 64

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <systemd/sd-bus.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 /* (sa{sv})sa{ss}us → (bba{ss}): whether it is authorised, whether a challenge would help, details. */
 static int check_authorization(sd_bus_message *message, void *userdata, sd_bus_error *error) {

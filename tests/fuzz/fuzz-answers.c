@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/hbm/parameters.h"
-#include "checks/plan.h"
+#include "checks/memory/hbm/report/parameters.h"
+#include "checks/memory/sram/parameters.h"
+#include "checks/plan/plan.h"
 #include "checks/rounding/parameters.h"
 #include "checks/sparsity/parameters.h"
-#include "checks/sram/parameters.h"
 #include "checks/systolic/parameters.h"
 #include "tests/hall-device.h"
 

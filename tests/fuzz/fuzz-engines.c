@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/batch.h"
-#include "sim/scenario.h"
+#include "sim/fleet/scenario.h"
+#include "sim/port/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

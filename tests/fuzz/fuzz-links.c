@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "tests/hall-device.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

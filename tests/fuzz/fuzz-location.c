@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "checks/location.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/location.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "checks/march/syndrome.h"
+#include "checks/memory/march/syndrome.h"
+#include "checks/text/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

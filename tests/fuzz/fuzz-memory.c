@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/cleanup.h"
-#include "sim/batch.h"
-#include "sim/scenario.h"
+#include "checks/text/cleanup.h"
+#include "sim/fleet/scenario.h"
+#include "sim/port/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "checks/fault-words.h"
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
+#include "checks/text/cleanup.h"
+#include "checks/vocabulary/fault-words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/request-rotations.h"
+#include "checks/worker/request-rotations.h"
 #include "daemon/rotation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

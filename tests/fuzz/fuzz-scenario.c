@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "sim/chip.h"
-#include "sim/scenario.h"
+#include "checks/text/cleanup.h"
+#include "sim/chip/chip.h"
+#include "sim/fleet/scenario.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
-#include "checks/stream.h"
+#include "checks/stream/stream.h"
+#include "checks/text/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

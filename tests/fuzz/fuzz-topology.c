@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/topology.h"
+#include "checks/vocabulary/topology.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

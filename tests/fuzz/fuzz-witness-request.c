@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "witness/request.h"
+#include "daemon/witness/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

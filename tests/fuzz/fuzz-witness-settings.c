@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "witness/settings.h"
+#include "daemon/witness/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/record.h"
 
 #define HOLDS(condition)                                                                                     \

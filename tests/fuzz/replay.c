@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 

@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "tests/record/published.h"
 
 #define EACH      6   /* bytes of a kind */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/encode/base64.h"
 
 /* RFC 4648 section 10, and its alphabets' last letters. */

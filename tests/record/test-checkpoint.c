@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/keys/checkpoint.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"

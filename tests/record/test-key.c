@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/keys/envelope.h"
 #include "daemon/record/keys/key.h"
 #include "tests/record/place.h"

@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/keys/ring.h"
 #include "daemon/record/keys/state.h"
 #include "tests/record/logged.h"

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/log/holes.h"
 #include "tests/record/archiving.h"
 #include "tests/record/power.h"

@@ -15,7 +15,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/log/log.h"
 #include "tests/record/published.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/keys/note.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"

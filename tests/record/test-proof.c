@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/keys/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"

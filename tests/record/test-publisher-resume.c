@@ -10,7 +10,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "tests/record/published.h"
 
 #define RECORDS 5

@@ -11,7 +11,7 @@
 
 #include <fcntl.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/log/log.h"
 #include "daemon/record/statement/statement.h"
 #include "daemon/record/store/store.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/keys/token.h"
 #include "tests/record/place.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "tests/record/plain-tree.h"
 
 #define LEAVES 67

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 #include "daemon/record/encode/words.h"
 
 static void test_spaces_and_tabs_separate(void **state) {

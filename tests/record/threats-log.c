@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/keys/keyring.h"
 #include "daemon/record/tree/lines.h"
 #include "tests/record/audited.h"

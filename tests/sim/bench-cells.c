@@ -11,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/march/notation.h"
-#include "sim/chip.h"
-#include "sim/hbm.h"
-#include "sim/memory/faults.h"
+#include "checks/memory/march/notation.h"
+#include "sim/chip/chip.h"
+#include "sim/hbm/hbm.h"
+#include "sim/memory/cells/faults.h"
 
 #define BENCH_CHIPS  64u
 #define BENCH_FAULTS 1000000u

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "checks/plan.h"
+#include "checks/plan/plan.h"
 #include "tests/hall-device.h"
 
-#include "sim/hbm.h"
+#include "sim/hbm/hbm.h"
 
 #define ROUNDS 200
 

@@ -242,7 +242,7 @@ def random_notation(rng):
 
 def named(sim):
     # The notations themselves are checked against the literature elsewhere; here only their names are needed.
-    text = open(sys.path[0] + "/../../checks/march/notation.c").read()
+    text = open(sys.path[0] + "/../../checks/memory/march/notation.c").read()
     return [(name, "".join(re.findall(r'"([^"]*)"', body)))
             for name, body in re.findall(r'\{ "([^"]+)", \d+, \d+,\s*((?:"[^"]*"\s*)+)\}', text)]
 

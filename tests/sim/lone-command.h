@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/chip.h"
-#include "sim/scenario.h"
+#include "sim/chip/chip.h"
+#include "sim/fleet/scenario.h"
 
 #define LONE_WINDOW (1u << 20)
 #define LONE_OUT    4096u /* where out areas begin */

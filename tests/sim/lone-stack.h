@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/hbm.h"
+#include "sim/hbm/hbm.h"
 
 #define LONE_SPLIT(x) ((x) * 0x2545f4914f6cdd1dull)
 

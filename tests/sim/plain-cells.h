@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define PLAIN_ACCESSES 40
 #define PLAIN_BITS     256

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The codes of the SRAM arrays once more, from the words of sim/sram-ecc.h and one bit at a time: what a decoder makes of the
+ * The codes of the SRAM arrays once more, from the words of sim/sram/ecc.h and one bit at a time: what a decoder makes of the
  * wrong bits of a word, which for linear codes is all that counts.
  */
 

@@ -3,7 +3,7 @@
 
 /*
  * The arithmetic of a processing element with the host's floats: a number is decoded to a long double by its definition, products and
- * sums are exact there or rounded by the host's conversion to float. Shares nothing with sim/tensor-format.c.
+ * sums are exact there or rounded by the host's conversion to float. Shares nothing with sim/tensor/format.c.
  */
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define PLAIN_NAN 0x7fc00000u
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 #define PLAIN_BITS_MAX 40000
 #define PLAIN_MARGIN   4096 /* bits before the first and behind the last that a late or early pattern needs */

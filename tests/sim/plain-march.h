@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 static uint64_t random_state; /* begins with anything but 0 */
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "checks/wire.h"
+#include "checks/wire/wire.h"
 
 /* ---- formats, by values ---- */
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/model.h"
-#include "sim/tensor-memo.h"
+#include "sim/chip/model.h"
+#include "sim/tensor/memo.h"
 #include "tests/draw.h"
 
 #define WINDOW  (4u << 20)

@@ -6,7 +6,7 @@ cd "$1"
 style=$2
 shift 2
 
-"$style"/sources . | grep -E '^(checks|sim|daemon|witness|cli)/.*\.h$' | {
+"$style"/sources . | grep -E '^(checks|sim|daemon|cli)/.*\.h$' | {
         wrong=0
         while IFS= read -r header; do
                 printf '#include "%s"\n' "$header" |

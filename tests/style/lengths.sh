@@ -4,7 +4,7 @@
 set -eu
 cd "$1"
 
-"$2"/sources . | grep -E '^(checks|sim|daemon|witness|cli)/.*\.[ch]$' | tr '\n' '\0' | xargs -0 awk '
+"$2"/sources . | grep -E '^(checks|sim|daemon|cli)/.*\.[ch]$' | tr '\n' '\0' | xargs -0 awk '
         FNR == 1 { start = 0; name = "" }
         # A declaration starts at the margin; what ends in a lone brace there was a function.
         /^[A-Za-z_]/ { start = FNR; name = $0 }
@@ -15,7 +15,7 @@ cd "$1"
         { lines[FILENAME] = FNR }
         END {
                 for (file in lines)
-                        if (lines[file] > 600 && file != "checks/catalogue.c") {
+                        if (lines[file] > 600 && file != "checks/vocabulary/catalogue.c") {
                                 printf "%s: %d lines\n", file, lines[file]
                                 wrong = 1
                         }

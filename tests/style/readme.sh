@@ -6,7 +6,7 @@ cd "$1"
 . tests/install-packages
 
 wrong=0
-for file in $(grep -oP '(?<![A-Za-z0-9/-])(sim|tests|units|checks|daemon|cli|witness)/[A-Za-z0-9._/-]*[A-Za-z0-9_-]' README.md | sort -u); do
+for file in $(grep -oP '(?<![A-Za-z0-9/-])(sim|tests|units|checks|daemon|cli)/[A-Za-z0-9._/-]*[A-Za-z0-9_-]' README.md | sort -u); do
         [ -e "$file" ] || { echo "README.md names $file, which is not there"; wrong=1; }
 done
 

@@ -4,7 +4,7 @@
 set -eu
 cd "$1"
 
-codes=$(sed -n 's/^        { "\([a-z0-9-]*\)", "[a-z-]*", SEVERITY_.*/\1/p' checks/catalogue.c)
+codes=$(sed -n 's/^        { "\([a-z0-9-]*\)", "[a-z-]*", SEVERITY_.*/\1/p' checks/vocabulary/catalogue.c)
 excepted=$(sed -n 's/^\([a-z0-9-]*\) .*/\1/p' "$2"/codes-without-scenario.txt)
 expected=$(grep -oh 'code: *[a-z0-9-]*' sim/scenarios/*.yaml | sed 's/code: *//' | sort -u)
 [ "$(echo "$codes" | wc -l)" -gt 40 ] || { echo "the catalogue could not be read"; exit 1; }

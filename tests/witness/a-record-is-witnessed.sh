@@ -24,14 +24,14 @@ size() { property LogSize; }
 settled() { call org.assay.Assay1.Manager.GetCheckpoint uint64:0 | grep -qx "$(size)"; }
 witness() { # NAME: makes one that is to listen on a socket
         mkdir "$stage/$1"
-        "$stage_build/witness/assay-witness" --make-key "$stage/$1/key.pem" 2>/dev/null
+        "$stage_build/daemon/witness/assay-witness" --make-key "$stage/$1/key.pem" 2>/dev/null
         printf '%s\n' "name witness.example/$1" "key $stage/$1/key.pem" "state $stage/$1" "listen unix:$stage/$1/socket" >"$stage/$1/conf"
-        "$stage_build/witness/assay-witness" --config "$stage/$1/conf" --print-vkey >"$stage/$1/vkey"
+        "$stage_build/daemon/witness/assay-witness" --config "$stage/$1/conf" --print-vkey >"$stage/$1/vkey"
         echo "witness $1 $(cat "$stage/$1/vkey") unix:$stage/$1/socket" >>"$stage/witnesses"
 }
 declare -A pids
 serve() { # NAME
-        "$stage_build/witness/assay-witness" --config "$stage/$1/conf" 2>"$stage/$1.log" &
+        "$stage_build/daemon/witness/assay-witness" --config "$stage/$1/conf" 2>"$stage/$1.log" &
         pids[$1]=$!
         stage_pids+=("${pids[$1]}")
         stage_await "witness $1" grep -q ' Ready: ' "$stage/$1.log"
@@ -90,7 +90,7 @@ cp units/plans/*.yaml "$stage/plans"
 printf 'plan: quick\nsummary: host links alone\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n' >"$stage/plans/quick.yaml"
 export ASSAY_PLANS=$stage/plans
 for name in w1 w2 w3; do witness "$name"; done
-expect 1 "a witness makes no folder for its state" "$stage_build/witness/assay-witness" --config "$stage/w1/conf" --state-dir "$stage/nowhere"
+expect 1 "a witness makes no folder for its state" "$stage_build/daemon/witness/assay-witness" --config "$stage/w1/conf" --state-dir "$stage/nowhere"
 has "A new witness wants that folder made; one that has vouched before has its state elsewhere"
 echo "quorum 2" >>"$stage/witnesses"
 cat >"$stage/assayd.yaml" <<YAML

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/witness/request.h"
+#include "daemon/witness/witness.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
-#include "witness/request.h"
-#include "witness/witness.h"
 
 #define ASK_LEAVES_MAX 4096
 

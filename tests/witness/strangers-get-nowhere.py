@@ -17,7 +17,7 @@ from tlog import Key, Log, Tap, Witness  # noqa: E402
 program = sys.argv[1]
 folder = tempfile.mkdtemp(prefix='assay-witness.')
 tap = Tap()
-REQUEST_SEC = 10   # of witness/server.h
+REQUEST_SEC = 10   # of daemon/witness/server.h
 ADDRESS_MAX = 64
 CONNECTIONS_MAX = 256
 PATH = '/add-checkpoint'

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/witness/book.h"
 #include "tests/record/place.h"
-#include "witness/book.h"
 
 static Place place;
 

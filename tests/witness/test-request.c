@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "witness/request.h"
+#include "daemon/witness/request.h"
 
 /* From c2sp.org/tlog-witness@v1.0.0. */
 static const char public[] = "old 20852014\n"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "witness/settings.h"
+#include "daemon/witness/settings.h"
 
 /* vkeys of keys that consist of one byte each. */
 static const char *vkey(const char *name, NoteKeyType type, uint8_t byte) {

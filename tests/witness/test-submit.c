@@ -12,9 +12,9 @@
 
 #include "daemon/record/keys/keyring.h"
 #include "daemon/record/tree/lines.h"
+#include "daemon/witness/exchange.h"
+#include "daemon/witness/submit.h"
 #include "tests/witness/ask.h"
-#include "witness/exchange.h"
-#include "witness/submit.h"
 
 /* One witness over real HTTP, in a thread: the true one, or one that says what it was told to say. */
 

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "checks/regions.h"
+#include "checks/vocabulary/regions.h"
 #include "daemon/record/keys/checkpoint.h"
 #include "daemon/record/keys/state.h"
 #include "daemon/record/record.h"

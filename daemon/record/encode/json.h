@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 #define JSON_DEPTH_MAX    32
 #define JSON_BRACKETS_MAX 65536 /* no envelope of ours has room for as many */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 typedef struct Printer {
         char *text; /* not ended by a zero */

@@ -22,7 +22,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/keys/checkpoint.h"
 #include "daemon/record/keys/leaf.h"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 
 #define KEY_FILE_MAX 16384
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/keys/ring.h"
 #include "daemon/record/keys/state.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 
 RecordKeyring *keyring_new(void) {
         RecordKeyring *keyring;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/encode/digest.h"
 #include "daemon/record/keys/keyring.h"
 #include "daemon/record/tree/lines.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 
 #define FILE_MAX     (RECORD_ARCHIVE_RECORDS * ((size_t) RECORD_ENVELOPE_MAX + 1))
 #define LINES_AT_ONCE 16 /* others read the log in between */

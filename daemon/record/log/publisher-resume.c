@@ -14,7 +14,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 
 __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const char *format, ...) {
         va_list arguments;

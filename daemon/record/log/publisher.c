@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 
 #define INTERVAL_DEFAULT_SEC 1.0
 

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "checks/whole-file.h"
+#include "checks/text/whole-file.h"
 #include "daemon/record/log/log.h"
 
 #define EVERY_USEC  (UINT64_C(86400) * 1000000)

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "checks/regions.h"
+#include "checks/vocabulary/regions.h"
 #include "daemon/record/statement/holes.h"
 
 typedef struct Archive {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/measurements.h"
+#include "checks/vocabulary/measurements.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/statement/health-v2.h"
 #include "daemon/record/statement/reading.h"

@@ -19,7 +19,7 @@
  *
  *   VALUE, or a list of values of alike parts; UNIT, where it is not the usual one; RELATION and LIMIT; "of" and PROMISE; PARTS
  *
- * RELATION is ==, <= or >=. A unit is not told where it is the usual one: in braces, "{error}", where checks/measurements.h has that for the name, else 1. PARTS is an object: { "min": 8 } says which statistic of how
+ * RELATION is ==, <= or >=. A unit is not told where it is the usual one: in braces, "{error}", where checks/vocabulary/measurements.h has that for the name, else 1. PARTS is an object: { "min": 8 } says which statistic of how
  * many values this is, "at" lists the parts, below the subject, that the values are of: "hbm0-3" is four of them, "." the subject itself. One value at
  * several parts is the value of each.
  *

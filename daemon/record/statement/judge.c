@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
-#include "checks/measurements.h"
+#include "checks/vocabulary/catalogue.h"
+#include "checks/vocabulary/measurements.h"
 #include "daemon/record/statement/statement.h"
 
 bool judge_wrong(Judgement *judgement, const char *format, ...) {

@@ -34,7 +34,7 @@ bool judge_step(const RecordStep *step, bool is_own, Judgement *ret);
 
 /*
  * More, which records of version 2 and drafts of them must keep, and which earlier assayds did not: a step of a chip that passed or warned has all values that its
- * check says each time, of parts of CHIP, each of them once, and each against the limit of checks/measurements.h; and its memory has as many regions as it is cut
+ * check says each time, of parts of CHIP, each of them once, and each against the limit of checks/vocabulary/measurements.h; and its memory has as many regions as it is cut
  * into, of which it tells nothing worse than it is called, and as many as it counted. A check or a value that is not known here is of a later assayd, and is taken as it is.
  */
 bool judge_values(const RecordStep *step, const Location *chip, Judgement *ret);

@@ -2,7 +2,7 @@
 
 /* Particulars: what a record says of parts, software and sensors. Values of alike parts are one list, and what a server shares is told once. */
 
-#include "checks/particulars.h"
+#include "checks/vocabulary/particulars.h"
 
 #include <stdio.h>
 #include <stdlib.h>

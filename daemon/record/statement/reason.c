@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/measurements.h"
+#include "checks/vocabulary/measurements.h"
 #include "daemon/record/encode/json.h"
 #include "daemon/record/encode/printer.h"
 #include "daemon/record/encode/timestamp.h"

@@ -2,6 +2,7 @@
 
 #include "daemon/record/statement/statement-read.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -10,6 +11,11 @@
 
 bool record_type_is_health(const char *type) {
         return strcmp(type, RECORD_TYPE_HEALTH) == 0 || strcmp(type, RECORD_TYPE_HEALTH_V2) == 0;
+}
+
+bool record_is_verdict(const RecordEntry *entry) {
+        assert(entry);
+        return record_type_is_health(entry->type) || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
 }
 
 static bool is_later(const json_t *statement) {

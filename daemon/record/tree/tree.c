@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
+#include "checks/text/cleanup.h"
 
 /* ---- hashes ---- */
 

@@ -289,11 +289,6 @@ int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, 
         return 0;
 }
 
-bool record_is_verdict(const RecordEntry *entry) {
-        assert(entry);
-        return record_type_is_health(entry->type) || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
-}
-
 const char *record_word(const RecordEntry *entry) {
         static const char *const words[][2] = {
                 { RECORD_TYPE_RUN_START, "run started" },

@@ -2,7 +2,7 @@
 
 /* Finds the same on every chip. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int alike_run(Step *step, Verdict *ret) {
         *ret = VERDICT_PASSED;

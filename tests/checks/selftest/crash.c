@@ -2,7 +2,7 @@
 
 /* Dies on chip 3; on chip 5 after it found something, on chip 7 when it looks again. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int crash_run(Step *step, Verdict *ret) {
         static unsigned runs;

@@ -3,8 +3,8 @@
 /* Works on every chip, and finds chips 3 and 4 broken each time: a cell, and a value beyond its limit. Of chip 6 it asks itself whether a job has
  * begun. */
 
-#include "checks/occupancy.h"
-#include "checks/step.h"
+#include "checks/port/occupancy.h"
+#include "checks/step/step.h"
 
 static int disturbed_run(Step *step, Verdict *ret) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = 1000 } };

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int either_run(Step *step, Verdict *ret) {
         static const char *const far_ends[CHIPS] = { [1] = "/chip2", [2] = "/chip1" };

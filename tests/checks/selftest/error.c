@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int error_run(Step *step, Verdict *ret) {
         *ret = VERDICT_PASSED;

@@ -3,7 +3,7 @@
 /* A step on a server: done with chips 0 to 5, it dies; it found something on chip 1. Occupied chips it must
  * not touch. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int fabric_run(Step *step, Verdict *ret) {
         const char *server = step_unit(step)->server;

@@ -2,7 +2,7 @@
 
 /* Finds something on chip 3, each time it looks. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int fail_run(Step *step, Verdict *ret) {
         Location where = *step_unit(step);

@@ -3,7 +3,7 @@
 /* Finds one thing at first, another the second time, and a third both times; on chip 5 nothing the second
  * time. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int flaky_run(Step *step, Verdict *ret) {
         static unsigned runs; /* of this child */

@@ -3,7 +3,7 @@
 /* Talks without end on chip 3: lines that are valid, each for itself. On chip 5 more findings than anyone
  * reads. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 #include "tests/checks/selftest/raw.h"
 
 static int flood_run(Step *step, Verdict *ret) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 #include "tests/checks/selftest/raw.h"
 
 static int garbage_run(Step *step, Verdict *ret) {

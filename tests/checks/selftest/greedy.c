@@ -2,7 +2,7 @@
 
 /* A step on a server that uses all device seconds it is given. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int greedy_run(Step *step, Verdict *ret) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = (uint64_t) (step_budget_sec(step) * 1e9) } };

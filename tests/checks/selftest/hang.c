@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int hang_run(Step *step, Verdict *ret) {
         *ret = VERDICT_PASSED;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 #include "tests/checks/selftest/raw.h"
 
 static int leak_run(Step *step, Verdict *ret) {

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static volatile double zero;
 

@@ -2,7 +2,7 @@
 
 /* Works on every chip, finds chips 3 and 4 broken, and dies there. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int lost_run(Step *step, Verdict *ret) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = 1000 } };

@@ -2,7 +2,7 @@
 
 /* A step on a server that works on all chips and finds what leads to chip 4, on its neighbour too, and chip 7 broken. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int find(Step *step, Verdict *ret, const Location *where, unsigned chip) {
         const char *server = step_unit(step)->server;

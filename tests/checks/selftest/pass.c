@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int pass_run(Step *step, Verdict *ret) {
         char text[ATTRIBUTE_TEXT_MAX];

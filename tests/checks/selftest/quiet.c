@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int ask(Step *step, unsigned chip) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .chip = (uint8_t) chip, .pause = { .nsec = 1000 } };

@@ -2,7 +2,7 @@
 
 /* Has a reason to skip on chip 3. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int skip_run(Step *step, Verdict *ret) {
         *ret = VERDICT_PASSED;

@@ -2,7 +2,7 @@
 
 /* Uses a tenth of a device second. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static int spend_run(Step *step, Verdict *ret) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = 100000000 } };

@@ -2,7 +2,7 @@
 
 /* A step on a server that cannot do with less than a quarter of a device second. */
 
-#include "checks/step.h"
+#include "checks/step/step.h"
 
 static double thrifty_least_sec(const void *parameters) {
         return 0.25;

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#pragma once
-
-/* What the check does with one box, whole or a slice. */
-
-#include "checks/hbm/run.h"
-
-/* From what the passes met to findings; raises run->verdict. */
-int hbm_run_diagnose(HbmRun *run);
