@@ -331,6 +331,30 @@ static void test_what_was_found_is_remembered(void **state) {
         (void) record_log_free(open_log());
 }
 
+/* Of names that somebody made up no more is told than a line has, so that the next start can read it, and nothing that a terminal obeys. */
+static void test_what_was_found_is_one_short_line(void **state) {
+        _cleanup_free_ char *remark = NULL;
+        RecordLog *log;
+
+        make_log(false);
+        copy_file(place.log, copy);
+        execute("INSERT INTO newest SELECT 'a' || char(10, 27, 155) || hex(zeroblob(500000)), plan, idx FROM newest LIMIT 1");
+        log = open_log();
+        assert_int_equal(record_log_scrub(log), 0);
+        await_scrub(log);
+        assert_non_null(strstr(record_log_wrong(log), "what its tables say of a"));
+        assert_true(strlen(record_log_wrong(log)) < 4096);
+        for (const char *c = record_log_wrong(log); *c; c++)
+                assert_in_range(*c, ' ', '~');
+        (void) record_log_free(log);
+        assert_refused("what its tables say of a");
+
+        copy_file(copy, place.log);
+        assert_int_equal(place_open(&place, &log, &remark), 0);
+        assert_non_null(strstr(remark, "has been mended"));
+        (void) record_log_free(log);
+}
+
 /* What is edited while the log runs is looked for as soon as a heartbeat is signed. */
 static void test_what_is_edited_under_a_running_log_is_found(void **state) {
         RecordLog *log;
@@ -543,6 +567,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_an_index_of_somebody_else_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tables_that_somebody_made_anew_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_was_found_is_remembered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_was_found_is_one_short_line, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_edited_under_a_running_log_is_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_grows_is_sound, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_tables_of_an_older_assayd_are_derived_anew, setup, teardown),

@@ -40,13 +40,21 @@ int scrub_read_finding(const RecordLog *log, char **ret) {
         return r < 0 ? r : whole_file_read(AT_FDCWD, path, FINDING_MAX, ret, &n);
 }
 
-/* WHAT is found is told, remembered, and nothing is signed any more. In any thread. */
+/*
+ * WHAT is found is told, remembered, and nothing is signed any more. In any thread. It may name rows that somebody made up, who also chose how long and of
+ * which bytes: it becomes one line of ASCII that the next start can read and a terminal can show.
+ */
 static void scrub_find(RecordLog *log, const char *what) {
         _cleanup_free_ char *path = NULL;
+        char line[FINDING_MAX];
 
+        (void) snprintf(line, sizeof(line), "%s", what);
+        for (char *c = line; *c; c++)
+                if (*c < ' ' || *c > '~')
+                        *c = '?';
         if (finding_path(log, &path) == 0)
-                (void) whole_file_replace(AT_FDCWD, path, 0640, what, strlen(what)); /* else the next start finds it again */
-        log_fail(log, what);
+                (void) whole_file_replace(AT_FDCWD, path, 0640, line, strlen(line)); /* else the next start finds it again */
+        log_fail(log, line);
 }
 
 int scrub_forget(const RecordLog *log) {
