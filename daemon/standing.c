@@ -20,7 +20,7 @@ static void hide(const Manager *manager, RecordPart *part) {
         (void) snprintf(part->reason, sizeof(part->reason), "%s", why);
 }
 
-/* What was lost leaves no record that says anything, and yet it is not as if SUBJECT had never been scanned. */
+/* Where records are lost none may count any more, and yet SUBJECT has been scanned before. */
 static bool has_any(RecordLog *log, const Location *subject, const RecordPart *part) {
         RecordEntry entry;
         uint64_t cut;

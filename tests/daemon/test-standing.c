@@ -693,7 +693,7 @@ static void lose(void) {
         assert_int_equal(place_open(&place, &manager.log, NULL), 0);
 }
 
-/* What was lost may have failed: no pass of before counts, until a newer look at the whole says something. A failure stands as it did. */
+/* A record that is lost may have been a failure: no pass of before counts, until a newer look at the whole says something. A failure stands as it did. */
 static void test_what_was_lost_leaves_no_pass(void **state) {
         ConfigServer config = { .name = "us7-7" };
         Target target = { .config = &config };
@@ -725,7 +725,7 @@ static void test_what_was_lost_leaves_no_pass(void **state) {
                 assert_stands(&target, chip, RESULT_PASSED, "");
 }
 
-/* What the next scan in service of chip 0 is told of its memory. */
+/* Reads the regions of chip 0's memory that its next scan in service is told. */
 static RecordKnownRegions *known_regions(void) {
         Plan plan = { .name = "infleet", .rotation_sec = 86400, .n_steps = 1, .steps = { { .name = "hbm" } } };
         TallyStep step = {};

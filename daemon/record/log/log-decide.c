@@ -75,7 +75,7 @@ int record_log_decide(const RecordLogOptions *options, const RecordDecision *dec
 
 /* ---- what was decided ---- */
 
-/* What rules of today say of the rest of a decision takes nothing away from what it tells. */
+/* A decision counts, whatever rules of today say of the rest of its record. */
 int log_each_decision(RecordLog *log, Store *store, int (*each)(void *userdata, uint64_t index, const json_t *predicate), void *userdata, char **ret_wrong) {
         uint64_t index = 0;
         int r;

@@ -180,7 +180,7 @@ static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, Re
         return r;
 }
 
-/* What the tables call the roll-up of the run that START began is one by its own word alone. 1, 0, -errno. */
+/* Whether the run that START began has its roll-up: the tables say where one may stand, and only the record itself says that it is one. 1, 0, -errno. */
 static int has_ended(RecordLog *log, const RecordEntry *start) {
         char path[LOCATION_STRING_MAX];
         RecordEntry entry = *start;

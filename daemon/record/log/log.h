@@ -90,7 +90,7 @@ int log_open_as(const RecordLogOptions *options, bool decides, RecordLog **ret, 
 
 /* log-decide.c: tells EACH decision to go on, as far as EACH returns 0; else that is returned. -EBADMSG and *ret_wrong (malloc'd): one is not ours. */
 int log_each_decision(RecordLog *log, Store *store, int (*each)(void *userdata, uint64_t index, const json_t *predicate), void *userdata, char **ret_wrong);
-/* What record_log_cut() tells, from the decisions and the holes. Errors likewise. */
+/* Reads from the decisions and the holes what record_log_cut() tells. Errors likewise. */
 int log_read_cut(RecordLog *log, char **ret_wrong);
 /* Whether somebody decided to leave the history that CHECKPOINT, which the key of this log (USERDATA) has signed, is of. 1, 0, -errno. */
 int log_has_left(void *userdata, const Checkpoint *checkpoint);

@@ -9,6 +9,7 @@
 #include "daemon/record/statement/holes.h"
 #include "daemon/record/statement/identity.h"
 #include "daemon/record/statement/key-rotation.h"
+#include "daemon/record/statement/statement-read.h"
 
 static const char *sha256_of(const json_t *subject) {
         return text_of(json_object_get(subject, "digest"), "sha256");
@@ -59,7 +60,7 @@ static bool judge_archive(const json_t *statement, Judgement *wrong) {
         return strcmp(told, record_archive_name(archive.first, name)) == 0 || judge_wrong(wrong, "its archive is called %.60s, which is not %s", told, name);
 }
 
-/* What the log key had signed is more than what was kept where records are lost, and no more where others stand there. */
+/* The log key had signed more than was kept where records are lost, and no more than that where others stand in their place. */
 static bool judge_decision(const json_t *predicate, Judgement *wrong) {
         const json_t *kept = json_object_get(predicate, "kept"), *left = json_object_get(predicate, "signed");
         json_int_t index = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index"));
@@ -85,7 +86,7 @@ static bool judge_verdict(const Health *health, const char *predicate_type, Judg
 }
 
 int statement_judge(json_t *statement, const char *predicate_type, Health *ret, Judgement *ret_judgement) {
-        bool is_verdict = record_type_is_health(predicate_type) || strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0;
+        bool is_verdict = statement_is_verdict(predicate_type);
         const json_t *predicate = json_object_get(statement, "predicate"), *subject = json_array_get(json_object_get(statement, "subject"), 0);
         bool is_first = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index")) == 0;
         int r;

@@ -13,9 +13,13 @@ bool record_type_is_health(const char *type) {
         return strcmp(type, RECORD_TYPE_HEALTH) == 0 || strcmp(type, RECORD_TYPE_HEALTH_V2) == 0;
 }
 
+bool statement_is_verdict(const char *type) {
+        return record_type_is_health(type) || strcmp(type, RECORD_TYPE_SUMMARY) == 0;
+}
+
 bool record_is_verdict(const RecordEntry *entry) {
         assert(entry);
-        return record_type_is_health(entry->type) || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
+        return statement_is_verdict(entry->type);
 }
 
 static bool is_later(const json_t *statement) {

@@ -13,3 +13,6 @@
  * (health-v2.h); what it does not tell is not there, either. Any other stays. -EBADMSG, and *WRONG says why; -ENOMEM.
  */
 int statement_fit(json_t **statement, SchemaWrong *wrong);
+
+/* Whether TYPE, of a predicate, is one of a record that has a verdict: a chip's or a roll-up. */
+bool statement_is_verdict(const char *type);
