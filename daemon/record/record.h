@@ -221,7 +221,7 @@ const char *record_word(const RecordEntry *entry);
  * see record_log_scrub(). Where that has found something before, all of it is looked at now.
  * -EBADMSG: it is damaged, foreign, an old copy, or one of two that went on from the same state, and ret_error (malloc'd)
  * says how and what to do: then nothing must be signed. -ENOTRECOVERABLE: the same, and record_log_decide() goes on with it. -EBUSY: another process writes
- * it; -EINVAL: an origin, producer, digest, log key or witness that may not be. Where the log was opened ret_error may hold a remark: the anchor is lost,
+ * it; -EINVAL: an origin, producer, digest, log key or witness that may not be. Where the log was opened ret_error may hold a remark:
  * an older assayd wrote it last, whose tables were derived anew, or what was damaged has been mended.
  */
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);

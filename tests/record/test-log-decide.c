@@ -303,6 +303,14 @@ static void test_what_has_rotted_elsewhere_stops_the_log(void **state) {
         decide_about_damage(path, 13);
 }
 
+/* Whoever puts an old copy back takes the anchor away with it: what is remembered elsewhere is older, or of just so many records. */
+static void test_no_anchor_stops_the_log(void **state) {
+        append(RECORDS);
+        assert_int_equal(unlink(published.anchor), 0);
+        assert_refused("it is not told whether this is an old copy");
+        assert_decided(RECORDS, "anchor-damaged", 0);
+}
+
 /* It may have been of more records, and the other one tells: that is the cause. Before the first record there is nothing else. */
 static void test_rot_hides_no_other_cause(void **state) {
         _cleanup_free_ char *path = NULL;
@@ -660,6 +668,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_another_log_is_another_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_dies_before_its_first_checkpoint_goes_on, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_rotten_anchor_stops_the_log, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_no_anchor_stops_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_has_rotted_elsewhere_stops_the_log, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_rot_hides_no_other_cause, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_checkpoint_of_another_is_no_damage, setup, teardown),

@@ -20,7 +20,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const 
         va_list arguments;
         int n;
 
-        free(*ret_wrong); /* a remark */
+        free(*ret_wrong); /* what is in doubt beside it */
         va_start(arguments, format);
         n = vasprintf(ret_wrong, format, arguments);
         va_end(arguments);
@@ -78,7 +78,7 @@ static int check_newest(const Publisher *publisher, Store *store, uint64_t size,
 
 static const char damaged[] = "anchor-damaged";
 
-/* The first one counts; a file that has rotted says less than any other. What is wrong is kept in *RET_WRONG, with what to DO where nobody has decided yet. */
+/* The first one counts; a file that has rotted, or is gone, says less than any other. What is wrong is kept in *RET_WRONG, with what to DO where nobody has decided yet. */
 __attribute__((format(printf, 6, 7))) static int doubt(Publisher *publisher, const char *cause, const Checkpoint *checkpoint, char **ret_wrong, const char *todo,
                                                        const char *format, ...) {
         _cleanup_free_ char *why = NULL;
@@ -191,12 +191,19 @@ static int check_file(Publisher *publisher, const char *path, Store *store, uint
         return r;
 }
 
-/* COVERED: by the newest checkpoint of the database, 0: it has none. What has begun has an anchor from its first moment on, of no record. */
+/*
+ * COVERED: by the newest checkpoint of the database, 0: it has none. What has begun has an anchor from its first moment on, of no record: whoever puts
+ * an old copy back could take the anchor away as well.
+ */
 static int check_lost(Publisher *publisher, uint64_t size, uint64_t covered, int64_t anchored, int64_t remembered, char **ret_wrong) {
         bool is_damaged = publisher->doubt.cause == damaged;
         Frontier empty = {};
 
-        if ((publisher->doubt.cause && !is_damaged) || !publisher->anchor || covered > 0 || (anchored >= 0 && remembered <= 0) || anchored > 0)
+        if ((publisher->doubt.cause && !is_damaged) || !publisher->anchor)
+                return 0;
+        if (covered > 0 && anchored < 0 && !is_damaged)
+                return doubt(publisher, damaged, NULL, ret_wrong, ".", "there is no %s, so it is not told whether this is an old copy", publisher->anchor);
+        if (covered > 0 || (anchored >= 0 && remembered <= 0) || anchored > 0)
                 return 0;
         if (size == 0)
                 return anchored < 0 && !is_damaged ? publisher_anchor_tree(publisher, &empty) : 0;
@@ -247,7 +254,7 @@ static int probe_files(const Publisher *publisher, char **ret_wrong) {
         return 0;
 }
 
-/* What is committed and not anchored, since a crash came between or the anchor is lost, is published once more. */
+/* What is committed and not anchored, since a crash came between, is published once more. */
 static int settle(Publisher *publisher, uint64_t size, uint64_t covered, int64_t anchored, uint64_t *ret_size, char **ret_wrong) {
         if (publisher->doubt.cause) {
                 publisher->covered = size; /* nothing is published before the decision, which makes it one more */
@@ -257,8 +264,6 @@ static int settle(Publisher *publisher, uint64_t size, uint64_t covered, int64_t
         if (publisher->decides)
                 return -EALREADY;
         publisher->covered = *ret_size = publisher->anchor && anchored < (int64_t) covered ? (uint64_t) MAX(anchored, 0) : covered;
-        if (publisher->anchor && anchored < 0 && covered > 0)
-                return refuse(ret_wrong, "there is no %s, so nothing would tell if this were an old copy of the log; it is written anew", publisher->anchor) == -ENOMEM ? -ENOMEM : 0;
         return 0;
 }
 

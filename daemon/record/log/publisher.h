@@ -37,7 +37,7 @@ void publisher_done(Publisher *publisher);
 /*
  * Whether STORE, whose tree is whole, goes on from what was published: from its newest checkpoint and from the anchor. *ret_size: of how
  * many records the newest checkpoint is. -EBADMSG: nothing may be signed, and *ret_wrong (malloc'd) says why and what to do; -ENOTRECOVERABLE: the same
- * where somebody may decide, and it is in `doubt`. 0, and *ret_wrong may hold a remark. -EALREADY: somebody wants to decide, and nothing is in doubt.
+ * where somebody may decide, and it is in `doubt`. -EALREADY: somebody wants to decide, and nothing is in doubt.
  */
 int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_size, char **ret_wrong);
 /*
