@@ -251,6 +251,7 @@ Manager *manager_free(Manager *manager) {
         keys_free(manager->keys);
         pruning_free(manager->pruning);
         closing_free(manager->closing);
+        unrecorded_forget_all(manager);
         log_bus_done(manager);
         turns_free(manager->turns);
         authority_free(manager->authority);

@@ -27,6 +27,7 @@ typedef struct Closing Closing;
 typedef struct Heartbeat Heartbeat;
 typedef struct Keys Keys;
 typedef struct LogCall LogCall;
+typedef struct LostStart LostStart;
 typedef struct Pruning Pruning;
 typedef struct Turns Turns;
 
@@ -52,6 +53,7 @@ struct Manager {
         Keys *keys;
         Pruning *pruning;     /* NULL: all is kept */
         Closing *closing;     /* NULL: no run is left to close */
+        LostStart *lost_starts; /* results that wait, of runs whose beginning the log has lost: unrecorded.c */
         bool runs_unknown;    /* which runs were interrupted could not be found out, so no pass of before counts */
         LogCall *log_calls;   /* that wait for an outcome */
 

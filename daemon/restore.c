@@ -10,6 +10,7 @@
 #include "daemon/job-file.h"
 #include "daemon/journal.h"
 #include "daemon/restore.h"
+#include "daemon/unrecorded.h"
 
 typedef struct Unfinished {
         RecordEntry entry;
@@ -154,8 +155,12 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
         int r;
 
         if (count_unfinished(restoring, file) == 0) {
-                job_file_forget(manager->config->evidence, name);
-                return 0;
+                r = file->seal.is_due ? unrecorded_keep(manager, file) : 0;
+                if (r > 0)
+                        log_error("The log has lost the beginning of the scan of %s whose result waits in %s: scan it again", file->servers[0].name, name);
+                else if (r == 0)
+                        job_file_forget(manager->config->evidence, name);
+                return r < 0 ? r : 0;
         }
         r = select_servers(restoring, file, &selected);
         if (r >= 0)

@@ -4,10 +4,20 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/closing.h"
 #include "daemon/unrecorded.h"
+
+/* A result without a beginning in the log. */
+struct LostStart {
+        LostStart *next;
+        char server[LOCATION_SERVER_NAME_MAX];
+        char plan[64];
+        uint32_t chips;
+        uint64_t started_usec;
+};
 
 static const JobServer *find_refused(const Scan *scan) {
         for (size_t i = 0; i < scan->n_jobs; i++)
@@ -52,6 +62,73 @@ static const JobServer *find_touching(const Manager *manager, const Location *su
         return NULL;
 }
 
+/* Until its plan has looked there again, or its own records are found there. What cannot be read is none. */
+static bool lost_touches(RecordLog *log, const LostStart *lost, const Location *subject) {
+        int chip = location_index(subject, LOCATION_CHIP);
+        RecordEntry newest;
+
+        return strcmp(lost->server, subject->server) == 0 && (chip < 0 || (chip < (int) TARGET_CHIPS && (lost->chips >> chip) & 1)) &&
+               (record_log_newest(log, subject, lost->plan, &newest) < 0 || newest.finished_usec < lost->started_usec);
+}
+
+/* Its server, or one of its chips. */
+static bool lost_counts(RecordLog *log, const LostStart *lost) {
+        Location where = {};
+
+        memcpy(where.server, lost->server, sizeof(where.server));
+        if (lost_touches(log, lost, &where))
+                return true;
+        for (unsigned chip = 0; chip < TARGET_CHIPS; chip++) {
+                Location at = where;
+
+                if (location_append(&at, LOCATION_CHIP, chip) >= 0 && lost_touches(log, lost, &at))
+                        return true;
+        }
+        return false;
+}
+
+static void tell_lost(const LostStart *lost, char ret[static UNRECORDED_REASON_MAX]) {
+        (void) snprintf(ret, UNRECORDED_REASON_MAX, "the log has lost the beginning of a scan that it had not recorded. Next: assayctl scan %s --plan %s",
+                        lost->server, lost->plan);
+}
+
+int unrecorded_keep(Manager *manager, const JobFile *file) {
+        bool any = false;
+
+        for (size_t i = 0; i < file->n_servers; i++) {
+                LostStart *lost = calloc(1, sizeof(*lost));
+
+                if (!lost)
+                        return -ENOMEM;
+                *lost = (LostStart) { .next = manager->lost_starts, .chips = file->servers[i].chips, .started_usec = file->started_usec };
+                (void) snprintf(lost->server, sizeof(lost->server), "%s", file->servers[i].name);
+                (void) snprintf(lost->plan, sizeof(lost->plan), "%s", file->plan->name);
+                if (!lost_counts(manager->log, lost)) {
+                        free(lost);
+                        continue;
+                }
+                manager->lost_starts = lost;
+                any = true;
+        }
+        return any;
+}
+
+void unrecorded_forget_all(Manager *manager) {
+        for (LostStart *lost; (lost = manager->lost_starts);) {
+                manager->lost_starts = lost->next;
+                free(lost);
+        }
+}
+
+static bool hides_lost(const Manager *manager, const Location *subject, char ret_reason[static UNRECORDED_REASON_MAX]) {
+        for (const LostStart *lost = manager->lost_starts; lost; lost = lost->next)
+                if (lost_touches(manager->log, lost, subject)) {
+                        tell_lost(lost, ret_reason);
+                        return true;
+                }
+        return false;
+}
+
 bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_reason[static UNRECORDED_REASON_MAX]) {
         const JobServer *server = find_touching(manager, subject);
 
@@ -65,7 +142,7 @@ bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_
         else if (manager->runs_unknown)
                 (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "whether a scan was interrupted could not be found out. The next start of assayd tries again");
         else
-                return false;
+                return hides_lost(manager, subject, ret_reason);
         return true;
 }
 
@@ -100,4 +177,7 @@ void unrecorded_status(const Manager *manager, char ret[static UNRECORDED_REASON
                 tell_why(first, what, ret);
         else if (first)
                 (void) snprintf(ret, UNRECORDED_REASON_MAX, "%s not recorded yet: assayd ended before", what);
+        for (const LostStart *lost = manager->lost_starts; lost && !*ret; lost = lost->next)
+                if (lost_counts(manager->log, lost))
+                        tell_lost(lost, ret);
 }

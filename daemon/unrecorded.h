@@ -12,9 +12,10 @@
 #include <stddef.h>
 
 #include "checks/vocabulary/location.h"
+#include "daemon/job-file.h"
 #include "daemon/manager.h"
 
-#define UNRECORDED_REASON_MAX 160
+#define UNRECORDED_REASON_MAX 192
 
 /* Whether that is so of SUBJECT, a server or chip, and why. What passed as a whole hides nothing. */
 bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_reason[static UNRECORDED_REASON_MAX]);
@@ -24,3 +25,11 @@ void unrecorded_scan(const Scan *scan, char ret_reason[static UNRECORDED_REASON_
 bool unrecorded_has(const Scan *scan);
 /* How many scans that is so of, and why of the first; "" where there is none. */
 void unrecorded_status(const Manager *manager, char ret[static UNRECORDED_REASON_MAX]);
+
+/*
+ * FILE holds a result that the log had refused, of a run of which it has no beginning: an old copy of it was put back, or it went on without its last records.
+ * Then nobody can sign the result, and what passed before of its parts counts no more until its plan has looked there again. Returns whether that is so of any
+ * part, and remembers it; -ENOMEM.
+ */
+int unrecorded_keep(Manager *manager, const JobFile *file);
+void unrecorded_forget_all(Manager *manager);

@@ -276,6 +276,43 @@ static void edit(const Trial *trial, const char *sql) {
         (void) sqlite3_close(db);
 }
 
+/* An old copy of the log is put back while a result waits for room: nobody can sign that, and what passed before counts no more. */
+static void test_a_result_without_its_beginning_passes_nothing(void **state) {
+        char command[512];
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-0"), 60));
+        trial.manager = manager_free(trial.manager);
+        (void) snprintf(command, sizeof(command), "cp -a %s %s.old", trial.folder, trial.folder);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_false(is_hidden(&trial, "us0-0/chip3"));
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        job_file_mark(scan->jobs[0]);
+        trial.manager = manager_free(trial.manager);
+        (void) snprintf(command, sizeof(command), "cp -a %s/evidence/. %s.old/evidence && rm -r %s && mv %s.old %s", trial.folder, trial.folder,
+                        trial.folder, trial.folder, trial.folder);
+        assert_int_equal(system(command), 0);
+
+        for (unsigned starts = 0; starts < 2; starts++) {
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+                assert_int_equal(count_files(&trial, JOB_FILE_UNRECORDED), 1);
+                assert_true(is_hidden(&trial, "us0-0/chip3"));
+                assert_true(is_hidden(&trial, "us0-0"));
+                assert_false(is_hidden(&trial, "us0-1"));
+        }
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-0"), 60));
+        assert_false(is_hidden(&trial, "us0-0/chip3"));
+        assert_false(is_hidden(&trial, "us0-0"));
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_int_equal(count_files(&trial, JOB_FILE_UNRECORDED), 0);
+        assert_false(is_hidden(&trial, "us0-0/chip3"));
+        trial_done(&trial);
+}
+
 /* Whoever has the disk names a run that has ended as one that has not, and brings the job file that it had. */
 static void test_a_run_that_has_ended_is_not_ended_again(void **state) {
         char command[256];
@@ -768,6 +805,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
                 cmocka_unit_test(test_all_runs_are_closed),
+                cmocka_unit_test(test_a_result_without_its_beginning_passes_nothing),
                 cmocka_unit_test(test_a_run_that_has_ended_is_not_ended_again),
                 cmocka_unit_test(test_a_run_has_ended_by_its_rollup_alone),
                 cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),
