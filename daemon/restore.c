@@ -96,6 +96,23 @@ static size_t count_unfinished(Restoring *restoring, const JobFile *file) {
         return n;
 }
 
+/*
+ * Whether it was begun before records that are lost. These may say how its parts were found since, and evidence that was put back with an old copy of the log
+ * would pass them again, as if it were newer than what is lost.
+ */
+static bool is_before_loss(Restoring *restoring, const JobFile *file) {
+        uint64_t cut;
+
+        (void) record_log_cut(restoring->manager->log, &cut);
+        for (size_t i = 0; i < file->n_servers; i++) {
+                const Unfinished *unfinished = find_run(restoring, file->servers[i].run);
+
+                if (unfinished && unfinished->entry.index < cut)
+                        return true;
+        }
+        return false;
+}
+
 /* IS_UNRECORDED: the log had refused what was found. */
 static void mark_servers(Restoring *restoring, Job *job, const JobFile *file, bool is_unrecorded) {
         for (size_t i = 0; i < job->n_servers; i++) {
@@ -161,6 +178,11 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
                 else if (r == 0)
                         job_file_forget(manager->config->evidence, name);
                 return r < 0 ? r : 0;
+        }
+        if (is_before_loss(restoring, file)) {
+                log_warning("The scan of %s was begun before records that are lost, closing it", file->servers[0].name);
+                job_file_forget(manager->config->evidence, name);
+                return 0;
         }
         r = select_servers(restoring, file, &selected);
         if (r >= 0)

@@ -313,6 +313,30 @@ static void test_a_result_without_its_beginning_passes_nothing(void **state) {
         trial_done(&trial);
 }
 
+/* An old copy of the log is put back with the evidence of that time, and somebody goes on with it: what that would pass may have failed since. */
+static void test_a_scan_from_before_lost_records_is_closed(void **state) {
+        Location where = { .server = "us0-0" };
+        RecordEntry entry;
+        Trial trial;
+        Scan *scan;
+
+        for (int is_due = 0; is_due <= 1; is_due++) {
+                assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+                scan = trial_scan(&trial, 1000, "us0-0");
+                assert_true(trial_run(&trial, is_half_done, scan, 60));
+                if (is_due)
+                        job_file_mark(scan->jobs[0]);
+                trial.cut = record_log_size(trial.manager->log);
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+                assert_true(TAILQ_EMPTY(&trial.manager->scans));
+                assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX) + count_files(&trial, JOB_FILE_UNRECORDED), 0);
+                assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
+                assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
+                assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
+                trial_done(&trial);
+        }
+}
+
 /* Whoever has the disk names a run that has ended as one that has not, and brings the job file that it had. */
 static void test_a_run_that_has_ended_is_not_ended_again(void **state) {
         char command[256];
@@ -806,6 +830,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
                 cmocka_unit_test(test_all_runs_are_closed),
                 cmocka_unit_test(test_a_result_without_its_beginning_passes_nothing),
+                cmocka_unit_test(test_a_scan_from_before_lost_records_is_closed),
                 cmocka_unit_test(test_a_run_that_has_ended_is_not_ended_again),
                 cmocka_unit_test(test_a_run_has_ended_by_its_rollup_alone),
                 cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "daemon/record/log/log.h"
 #include "daemon/restore.h"
 #include "tests/daemon/trial.h"
 
@@ -63,6 +64,10 @@ static int open_manager(Trial *trial, const char *targets, const char *limits) {
                 return r;
         }
 
+        if (trial->cut > 0) {
+                log->cut = trial->cut;
+                (void) strcpy(log->cut_reason, "records are lost");
+        }
         return manager_new(trial->event, config, &place, log, public_key, &trial->manager);
 }
 

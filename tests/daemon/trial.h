@@ -15,6 +15,7 @@ typedef struct Trial {
         char folder[64];
         sd_event *event;
         Manager *manager;
+        uint64_t cut; /* for the next start: somebody has decided to go on without records that stood there and behind it; 0: nobody has */
 } Trial;
 
 /* TARGETS and LIMITS are YAML flow values: "[{device: sim:pass, servers: [us0-0]}]", "{workers: 1}". */
