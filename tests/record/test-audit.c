@@ -431,6 +431,36 @@ static void test_a_run_ends_as_it_began(void **state) {
         trial_done(&trial);
 }
 
+/* Also where no roll-up follows, which would name one of them alone; the newest would count. */
+static void test_a_chip_is_told_once_in_a_run(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_second(&trial.ledger, false), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), NULL, NULL);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_RUN], 1);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_RUN)->first, 2);
+        trial_done(&trial);
+}
+
+/* What a scan passed together with others says nothing of one that it was not scanned with. */
+static void test_the_servers_of_a_run_are_the_same_in_all_of_it(void **state) {
+        Trial trial;
+
+        for (int same = 0; same <= 1; same++) {
+                trial_init(&trial);
+                ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), "predicate.run.servers", "[\"us0-2\",\"us0-3\"]");
+                ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), "predicate.run.servers", same ? "[\"us0-2\",\"us0-3\"]" : "[\"us0-2\"]");
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), same ? RESULT_PASSED : RESULT_FAILED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_RUN], same ? 0 : 1);
+                trial_done(&trial);
+        }
+}
+
 /* Behind a roll-up that passed nobody looks for a failure, nor at a beginning behind what it should have said first. */
 static void test_nothing_of_a_run_follows_its_roll_up(void **state) {
         enum { START, CHIP, ROLL_UP } behind;
@@ -1094,6 +1124,8 @@ int main(void) {
                 cmocka_unit_test(test_one_chip_in_two_places_is_shown),
                 cmocka_unit_test(test_a_challenge_is_answered_once),
                 cmocka_unit_test(test_a_run_ends_as_it_began),
+                cmocka_unit_test(test_a_chip_is_told_once_in_a_run),
+                cmocka_unit_test(test_the_servers_of_a_run_are_the_same_in_all_of_it),
                 cmocka_unit_test(test_nothing_of_a_run_follows_its_roll_up),
                 cmocka_unit_test(test_who_says_no_seed_says_no_other_one),
                 cmocka_unit_test(test_a_decision_is_about_the_records_before_it),
