@@ -56,8 +56,9 @@ flood() {
         unset "stage_pids[-1]"
 }
 
-# A hook waits two seconds, in which a machine that runs other tests may not come to it; nor did the daemon within ten, where users had no turns.
-stage_patience=${FLOOD_PATIENCE-10}
+# A hook waits two seconds, in which a machine that runs other tests may not come to it. Where users have no turns nobody is answered before the flood has
+# ended, after a minute.
+stage_patience=${FLOOD_PATIENCE-30}
 manager=org.assay.Assay1.Manager
 if [ $# -gt 1 ]; then
         flood "$3" "${@:2}"

@@ -25,7 +25,8 @@
 #include "daemon/names.h"
 #include "tests/daemon/trial.h"
 
-#define TARGETS "[{device: sim:slow, servers: [us0-0, us0-1]}, {device: sim:lie, model: Trn3, servers: [trn-0]}]"
+#define TARGETS "[{device: sim:slow, servers: [us0-0, us0-1]}, {device: sim:lie, model: Trn3, servers: [trn-0]}, " \
+        "{device: sim:endless, servers: [us1-0]}]" /* its scans end where they are cancelled */
 #define LIMITS  "{workers: 1, scans_per_uid: 3}"
 
 /* How far ahead the daemon's clock of the day is; shared with it. */
@@ -152,6 +153,7 @@ static void test_targets_are_listed_with_and_without_chips(void **state) {
         assert_true(sd_bus_message_read(reply, "(ssss)", &name, &model, &what, &verdict) > 0);
         assert_true(sd_bus_message_read(reply, "(ssss)", &name, &model, &what, &verdict) > 0);
         assert_string_equal(model, "Trn3");
+        assert_true(sd_bus_message_read(reply, "(ssss)", &name, &model, &what, &verdict) > 0);
         assert_int_equal(sd_bus_message_read(reply, "(ssss)", &name, &model, &what, &verdict), 0);
         sd_bus_message_unref(reply);
 
@@ -159,7 +161,7 @@ static void test_targets_are_listed_with_and_without_chips(void **state) {
         assert_true(sd_bus_message_enter_container(reply, 'a', "(ssss)") > 0);
         while (sd_bus_message_read(reply, "(ssss)", &name, &model, &what, &verdict) > 0)
                 n++;
-        assert_int_equal(n, 3 * 17);
+        assert_int_equal(n, 4 * 17);
         sd_bus_message_unref(reply);
 
         expect_error(MANAGER(fixture, "ListTargets", &error, NULL, "t", (uint64_t) 6), &error,
@@ -539,8 +541,8 @@ static void test_a_record_from_the_future_is_of_no_age(void **state) {
 }
 
 static void test_limits_and_busy_servers_are_refused_by_name(void **state) {
-        Refusal occupied = { "us0-0", "quick", NULL, NULL, NULL, ASSAY_SCAN_NO_QUEUE, NULL, NULL };
-        Refusal plain = { "us0-0", "quick", NULL, NULL, NULL, 0, NULL, NULL };
+        Refusal occupied = { "us1-0", "quick", NULL, NULL, NULL, ASSAY_SCAN_NO_QUEUE, NULL, NULL };
+        Refusal plain = { "us1-0", "quick", NULL, NULL, NULL, 0, NULL, NULL };
         sd_bus_error error = SD_BUS_ERROR_NULL;
         Fixture *fixture = *state;
         char paths[3][64];
@@ -549,8 +551,8 @@ static void test_limits_and_busy_servers_are_refused_by_name(void **state) {
                 skip();
         for (unsigned i = 0; i < 3; i++) {
                 if (i == 1)
-                        expect_error(start(fixture, &occupied, &error), &error, ASSAY_ERROR_OCCUPIED, "us0-0");
-                (void) start_scan(fixture, "us0-0", paths[i]);
+                        expect_error(start(fixture, &occupied, &error), &error, ASSAY_ERROR_OCCUPIED, "us1-0");
+                (void) start_scan(fixture, "us1-0", paths[i]);
         }
         expect_error(start(fixture, &plain, &error), &error, ASSAY_ERROR_TOO_MANY_SCANS, "3 scans");
 
