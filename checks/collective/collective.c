@@ -22,17 +22,37 @@
 #include "checks/step/check.h"
 
 #define UNTESTED_TOGETHER "collective_untested_together"
-#define SECONDS_AT_WORST  7.0 /* what hangs may cost of the plan's budget: two own ones; or the one together, and two of each other server */
+#define SECONDS_AT_WORST  7.0 /* what hangs may cost of the plan's budget: two own ones and one around what stopped; or the one together, and two of each other server */
+
+/* Whether a link leads from CHIP to another one in the scan. */
+static bool has_neighbour(const Ensemble *ensemble, unsigned chip) {
+        Member far;
+
+        for (unsigned p = 0; p < PORTS; p++)
+                if (ensemble_has(ensemble, (Member) { 0, (uint8_t) chip }) && ensemble_neighbour(ensemble, (Member) { 0, (uint8_t) chip }, p, &far))
+                        return true;
+        return false;
+}
+
+static bool has_links(const Ensemble *ensemble) {
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (has_neighbour(ensemble, c))
+                        return true;
+        return false;
+}
 
 /* ---- what is said ---- */
 
-/* Of one that does not answer nothing can be told; nor of one whose sums nobody sound took part in, or that another one may be in place of, unless
+/* Of one that does not answer, or to which no sound link leads, nothing can be told; nor of one whose sums nobody sound took part in, or that another one may be in place of, unless
  * something else has failed it. */
 static int end_part(const Ensemble *ensemble, const Chair *chair, const Location *where) {
         if (chair->silent)
                 return step_part_done(ensemble->step, where, VERDICT_ERROR, REASON_DEVICE_ERROR);
         if ((chair->unpartnered || chair->tied) && chair->verdict != VERDICT_FAILED)
                 return step_part_done(ensemble->step, where, VERDICT_ERROR, REASON_AMBIGUOUS);
+        if (chair->n_bytes == 0 && chair->verdict == VERDICT_PASSED)
+                return step_part_done(ensemble->step, where, VERDICT_SKIPPED,
+                                      has_neighbour(ensemble, (unsigned) location_index(where, LOCATION_CHIP)) ? REASON_PREREQUISITE : REASON_NOT_REQUESTED);
         return step_part_done(ensemble->step, where, chair->verdict, REASON_NONE);
 }
 
@@ -106,17 +126,6 @@ static double collective_least_sec(const void *parameters) {
         return SECONDS_AT_WORST;
 }
 
-static bool has_links(const Ensemble *ensemble) {
-        Member far;
-
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++)
-                        if (ensemble_has(ensemble, (Member) { 0, (uint8_t) c }) &&
-                            ensemble_neighbour(ensemble, (Member) { 0, (uint8_t) c }, p, &far))
-                                return true;
-        return false;
-}
-
 static int collective_run(Step *step, Verdict *ret) {
         _cleanup_free_ Ensemble *ensemble = NULL;
         _cleanup_free_ Wrongs *wrongs = NULL;
@@ -148,7 +157,7 @@ const Check check_collective = {
         .summary      = "all-reduce, all-gather, reduce-scatter, all-to-all and send-receive between chips: their end, their data, their speed",
         .reads        = "collectives on the CC-cores, and how far each rank came; loopback of ports where one does not end",
         .codes        = (const char *const[]) { "collective-data", "collective-cable", "collective-hang", "collective-slow", "collective-either-end", NULL },
-        .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than a hang takes",
+        .skips        = "not-requested: no link has both its ends in the scan; prerequisite: no link or neighbour of the chip lets data come in; budget: the plan has less device time left than a hang takes",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,
         .deadline_sec = 60,

@@ -78,6 +78,7 @@ typedef struct Ensemble {
         unsigned n_troubles; /* seen, told or not */
         bool listens;        /* keeps what there is on the server under test, and tells nothing */
         bool is_together;    /* what is played goes over all servers */
+        bool avoids;         /* what neighbours play leaves out each link and chip at which a run has stopped */
         bool crawls;         /* the last one did not come to its end, and was on its way */
         uint32_t shorter;    /* by which all are shorter since then, in bytes over each link; 1: they are as planned */
         const char *untested; /* why the chips of the server were in no ring that came to its end, as the name of a measurement; NULL: they were */

@@ -102,6 +102,19 @@ static int compare_neighbours(Recital *recital, Wrongs *wrongs, unsigned rank, c
         return r;
 }
 
+/* Of all that comes out at RANK what somebody has sent. */
+static uint64_t sent_bytes(const Recital *recital, unsigned rank) {
+        unsigned parts = recital->post.rings;
+        uint64_t elements = 0;
+
+        if (recital->post.operation != COLLECTIVE_SEND_RECEIVE)
+                return recital->ranks[rank].n_output;
+        for (unsigned c = 0; c < parts; c++)
+                if (recital->from[rank][c] != NOBODY)
+                        elements += part_begin(recital->post.elements, parts, c + 1) - part_begin(recital->post.elements, parts, c);
+        return elements * format_bytes(recital->post.format);
+}
+
 int recital_compare(Recital *recital, Wrongs *wrongs) {
         bool same = (recital->post.operation == COLLECTIVE_ALL_REDUCE || recital->post.operation == COLLECTIVE_ALL_GATHER) && !recital->paired;
         _cleanup_free_ uint8_t *expected = calloc(1, recital->stride);
@@ -121,7 +134,7 @@ int recital_compare(Recital *recital, Wrongs *wrongs) {
                         continue;
                 if (!same || i == 0)
                         recital_expected(recital, i, recital->inputs, expected);
-                ensemble_chair(recital->ensemble, recital->members[i])->n_bytes += rank->n_output;
+                ensemble_chair(recital->ensemble, recital->members[i])->n_bytes += sent_bytes(recital, i);
                 if (recital->paired)
                         recital_compare_pair(recital, wrongs, i, expected);
                 if (memcmp(rank->output, expected, rank->n_output) == 0)

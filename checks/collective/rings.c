@@ -97,6 +97,13 @@ void recital_keep_ring(Recital *recital, unsigned ring) {
         }
 }
 
+/* Whether a run has stopped at PORT of MEMBER, or, for any port, at its chip, and this one is to come to its end without it. */
+static bool is_avoided(const Ensemble *ensemble, Member member, unsigned port) {
+        const Chair *chair = &ensemble->servers[member.server].chairs[member.chip];
+
+        return ensemble->avoids && (chair->silent || chair->found[TROUBLE_HANG] & (1u << CHAIR_CHIP | 1u << port));
+}
+
 void recital_lay_neighbours(Recital *recital, bool ahead, bool behind) {
         const bool takes_part[RING_SERVERS] = { true, ahead, false, behind };
         const Ensemble *ensemble = recital->ensemble;
@@ -105,7 +112,8 @@ void recital_lay_neighbours(Recital *recital, bool ahead, bool behind) {
         memset(ranks, NOBODY, sizeof(ranks));
         for (unsigned s = 0; s < ensemble->n_servers; s++)
                 for (unsigned c = 0; c < CHIPS && takes_part[s]; c++)
-                        if (ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c })) {
+                        if (ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c }) &&
+                            !is_avoided(ensemble, (Member) { (uint8_t) s, (uint8_t) c }, CHAIR_CHIP)) {
                                 recital->members[recital->n] = (Member) { (uint8_t) s, (uint8_t) c };
                                 ranks[s][c] = (uint8_t) recital->n++;
                         }
@@ -115,7 +123,8 @@ void recital_lay_neighbours(Recital *recital, bool ahead, bool behind) {
                 for (unsigned p = 0; p < recital->post.rings; p++) {
                         Member far = neighbour(recital->members[r], p);
                         /* Of the other servers only what is plugged to the one under test. */
-                        bool sends = recital->members[r].server == 0 || far.server == 0;
+                        bool sends = (recital->members[r].server == 0 || far.server == 0) && !is_avoided(ensemble, recital->members[r], p) &&
+                                     !is_avoided(ensemble, far, (unsigned) link_port_opposite((LinkPort) p));
                         uint8_t port = (uint8_t) p;
 
                         recital->from[r][p] = sends ? ranks[far.server][far.chip] : NOBODY;

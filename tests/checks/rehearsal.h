@@ -65,7 +65,7 @@ struct Step {
         Reason reasons[CHIPS]; /* of these */
         unsigned n_measurements;
         Verdict beyond; /* what values beyond their limits come to */
-        double ports_tested[CHIPS], lanes_tested[CHIPS];
+        double ports_tested[CHIPS], lanes_tested[CHIPS], bytes_compared[CHIPS]; /* the last by `collective` */
         unsigned n_untested;           /* ports and adapters that were named as not tested */
         char untested[CHIPS * PORTS][96]; /* "WHY WHERE" */
         double reorder;
@@ -337,6 +337,8 @@ int step_measure_series(Step *step, const char *name, Series series, double valu
         }
         if (strcmp(name, "neuronlink_lanes_tested") == 0)
                 step->lanes_tested[chip] = value;
+        if (strcmp(name, "collective_bytes_compared") == 0)
+                step->bytes_compared[chip] = value;
         if (strcmp(name, "efa_reorder_distance_max") == 0)
                 step->reorder = value;
         return type == LIMIT_NONE || limit_holds(type, value, limit) ? 0 : 1;

@@ -521,8 +521,57 @@ static void test_a_silent_chip_is_left_to_its_own_step(void **state) {
         assert_int_equal(rehearsal_run(step, &verdict), 0);
         rehearsal_print(step);
         assert_int_equal(verdict, VERDICT_PASSED);
-        for (unsigned c = 0; c < CHIPS; c++)
+        for (unsigned c = 0; c < CHIPS; c++) {
                 assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
+                assert_true(c == 6 || step->bytes_compared[c] > 0);
+        }
+}
+
+/* What a dead link keeps from them they get over the others. */
+static void test_chips_beside_what_stops_are_compared(void **state) {
+        static const struct {
+                const char *faults;
+                uint16_t failed;
+        } cases[] = {
+                { "{at: trn-0/chip1/link-y+, kind: link-down}, {at: trn-0/chip10/link-x+, kind: link-down}, {at: trn-0/chip12/link-y-, kind: cable-broken}",
+                  1u << 1 | 1u << 10 | 1u << 12 | 1u << 8 },
+                { "{at: trn-0/chip7, kind: collective-stall, step: 0}", 1u << 7 },
+                { "{at: trn-0/chip4/link-x+, kind: link-stall, bytes: 0}", 1u << 4 },
+                { "{at: trn-0/chip5/link-x+, kind: link-down}, {at: trn-0/chip5/link-x-, kind: link-down}, {at: trn-0/chip5/link-y+, kind: link-down}",
+                  1u << 5 },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), SINGLE "faults: [%s]\n", cases[i].faults);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "trn-0");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (unsigned c = 0; c < CHIPS; c++)
+                        if (step->parts[c] != (cases[i].failed >> c & 1 ? VERDICT_FAILED : VERDICT_PASSED) ||
+                            (step->parts[c] == VERDICT_PASSED && step->bytes_compared[c] == 0)) {
+                                rehearsal_print(step);
+                                fail_msg("%s: chip %u is %s with %g bytes", cases[i].faults, c, verdict_to_string(step->parts[c]), step->bytes_compared[c]);
+                        }
+        }
+}
+
+/* Of a sound chip all of whose neighbours have dead transceivers on its side nothing was seen. */
+static void test_a_chip_that_nothing_reaches_is_skipped(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip4/link-x+, kind: link-down}, {at: trn-0/chip6/link-x-, kind: link-down}, "
+                                                              "{at: trn-0/chip1/link-y+, kind: link-down}, {at: trn-0/chip9/link-y-, kind: link-down}]\n",
+                                                       "collective", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(verdict, VERDICT_FAILED);
+        assert_int_equal(step->parts[5], VERDICT_SKIPPED);
+        assert_int_equal(step->reasons[5], REASON_PREREQUISITE);
+        for (unsigned c = 0; c < CHIPS; c++)
+                assert_true(c == 5 ? step->bytes_compared[c] == 0 : step->bytes_compared[c] > 0);
 }
 
 int main(void) {
@@ -544,6 +593,8 @@ int main(void) {
                 cmocka_unit_test(test_each_port_is_asked_often),
                 cmocka_unit_test(test_no_lie_becomes_a_pass),
                 cmocka_unit_test(test_a_silent_chip_is_left_to_its_own_step),
+                cmocka_unit_test(test_chips_beside_what_stops_are_compared),
+                cmocka_unit_test(test_a_chip_that_nothing_reaches_is_skipped),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
