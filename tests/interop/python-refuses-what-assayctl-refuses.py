@@ -359,6 +359,7 @@ CONTRADICTIONS_V2 = [
     ("a sound chip called FAILED", 5, "", put(result="FAILED"), REFUSED),
     ("a chip that is nowhere", 5, "", drop("location"), REFUSED),
     ("a chip of which the place is not told", 5, "location", drop("path"), REFUSED),
+    ("a chip of which the server is not told", 5, "", drop("host"), REFUSED),
     ("a host by its place", 5, "host", put(uri="urn:dev:ops:32473-Trn2-unknown_us0-2"), HOLDS),
     ("a host by the place of another server", 5, "host", put(uri="urn:dev:ops:32473-Trn2-unknown_us0-1"), REFUSED),
     ("what is left open is no list", INDEX, "steps.systolic", put(open="hbm"), REFUSED),

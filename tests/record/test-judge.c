@@ -251,6 +251,7 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                 { "its regions are more or fewer than its memory is cut into", { P "steps.hbm.regions.total", "95" } },
                 { "hbm_bytes_tested: a value is less than any limit", { SOUND_HBM, HBM ".measured.bytes_tested", "[0,\"By\"]" } },
                 { "telemetry_temperature_rise is said twice of one part", { SOUND_TELEMETRY, TELEMETRY ".measured.temperature_rise", "{\"each\":[[1,\"K\",\"<=\",5],[4,\"K\",\"<=\",5]]}" } },
+                { "predicate.host: is missing", { P "host", NULL } },
                 /* Regions against what the step is called, and what it counted of them. */
                 { "hbm: called PASSED although regions are not as they were left", { REGIONS "altered", "\"41\"" } },
                 { "hbm: called WARNED although regions are not as they were left", { REGIONS "altered", "\"41\"", P "steps.hbm.result", "\"WARNED\"", P "result", "\"WARNED\"" } },
