@@ -629,8 +629,9 @@ static void test_an_envelope_that_is_put_back_is_no_damage(void **state) {
         assert_refused("Put the newest backup back. Whoever answers for it");
         assert_int_equal(decide(NOTE, &text), 0);
         log = open_log();
-        said = json_object_get(payload_of(log, 7, "records-pruned"), "pruned");
-        assert_int_equal(json_integer_value(json_object_get(said, "records")), 1);
+        said = payload_of(log, 7, "records-pruned");
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(said, "pruned"), "records")), 1);
+        json_decref(said);
         assert_string_equal(record_log_cut(log, &cut), "record 3 is without an envelope");
         assert_int_equal(cut, 4);
         if (record_log_check(log, &wrong) < 0)
