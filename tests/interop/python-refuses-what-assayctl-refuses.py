@@ -790,7 +790,6 @@ def rewritten(bench):
             ("a roll-up of a chip by its URI alone", REFUSED, {17: at("components.4", lambda chip: chip.pop("digest"))}, ()),
             ("a roll-up of a chip by its digest alone", REFUSED, {17: at("components.4", lambda chip: chip.pop("uri"))}, ()),
             ("a roll-up of a chip by two digests", HOLDS, {17: at("components.4.digest", put(sha512="0" * 128))}, ()),
-            ("chips that name no server", REFUSED, {index: at("", lambda chip: chip.pop("host")) for index in range(1, 17)}, ()),
             ("a roll-up that confuses two slots", REFUSED, {17: at("components", swap_slots)}, ()),
             ("a roll-up of another server than that of its chips", REFUSED, {17: server}, ()),
             ("a chip of another server than its roll-up", REFUSED, {5: at("host", put(uri="urn:dev:ops:32473-Trn2-OTHER"))}, ()),

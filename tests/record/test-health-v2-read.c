@@ -27,7 +27,7 @@ static json_t *statement_with(const char *steps, const char *more) {
         (void) snprintf(text, sizeof(text), "{'_type':'https://in-toto.io/Statement/v1','subject':[{'digest':{'sha256':'" ZEROS "'}}],'predicateType':'" RECORD_TYPE_HEALTH_V2 "',"
                         "'predicate':{'producer':{'id':'a'},'log':{'origin':'a','index':0},'configuration':[{'name':'a','digest':{'sha256':'" ZEROS "'}}],"
                         "'run':{'id':'01934a6e-5e00-7000-8000-000000000001','stage':'PREFLIGHT','startedOn':'2026-11-21T09:14:02Z','finishedOn':'2026-11-21T09:14:02Z'},"
-                        "'location':{'path':'us0-2/chip3'},'result':'PASSED','steps':%s%s}}", steps, more);
+                        "'host':{'uri':'urn:dev:ops:1'},'location':{'path':'us0-2/chip3'},'result':'PASSED','steps':%s%s}}", steps, more);
         for (char *at = text; (at = strchr(at, '\''));)
                 *at = '"';
         statement = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
