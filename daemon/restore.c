@@ -163,6 +163,25 @@ static int add_scan(Manager *manager, JobFile *file, Selected **selected, uint64
         return 0;
 }
 
+/*
+ * Whether FILE holds results that nobody can sign, since the log has lost the beginnings of their runs. Then it stays, for it alone tells the next start of
+ * them; its other runs are closed.
+ */
+static int keep_lost(Restoring *restoring, const JobFile *file, const char *name) {
+        bool any = false;
+
+        for (size_t i = 0; file->seal.is_due && i < file->n_servers; i++) {
+                int r = find_run(restoring, file->servers[i].run) ? 0 : unrecorded_keep(restoring->manager, file, i);
+
+                if (r < 0)
+                        return r;
+                if (r > 0)
+                        log_error("The log has lost the beginning of the scan of %s whose result waits in %s: scan it again", file->servers[i].name, name);
+                any = any || r > 0;
+        }
+        return any;
+}
+
 static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
         _cleanup_free_ Selected *selected = NULL;
         Manager *manager = restoring->manager;
@@ -171,13 +190,12 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
         Job *job;
         int r;
 
-        if (count_unfinished(restoring, file) == 0) {
-                r = file->seal.is_due ? unrecorded_keep(manager, file) : 0;
-                if (r > 0)
-                        log_error("The log has lost the beginning of the scan of %s whose result waits in %s: scan it again", file->servers[0].name, name);
-                else if (r == 0)
-                        job_file_forget(manager->config->evidence, name);
+        r = keep_lost(restoring, file, name);
+        if (r != 0)
                 return r < 0 ? r : 0;
+        if (count_unfinished(restoring, file) == 0) {
+                job_file_forget(manager->config->evidence, name);
+                return 0;
         }
         if (is_before_loss(restoring, file)) {
                 log_warning("The scan of %s was begun before records that are lost, closing it", file->servers[0].name);

@@ -92,25 +92,20 @@ static void tell_lost(const LostStart *lost, char ret[static UNRECORDED_REASON_M
                         lost->server, lost->plan);
 }
 
-int unrecorded_keep(Manager *manager, const JobFile *file) {
-        bool any = false;
+int unrecorded_keep(Manager *manager, const JobFile *file, size_t i) {
+        LostStart *lost = calloc(1, sizeof(*lost));
 
-        for (size_t i = 0; i < file->n_servers; i++) {
-                LostStart *lost = calloc(1, sizeof(*lost));
-
-                if (!lost)
-                        return -ENOMEM;
-                *lost = (LostStart) { .next = manager->lost_starts, .chips = file->servers[i].chips, .started_usec = file->started_usec };
-                (void) snprintf(lost->server, sizeof(lost->server), "%s", file->servers[i].name);
-                (void) snprintf(lost->plan, sizeof(lost->plan), "%s", file->plan->name);
-                if (!lost_counts(manager->log, lost)) {
-                        free(lost);
-                        continue;
-                }
-                manager->lost_starts = lost;
-                any = true;
+        if (!lost)
+                return -ENOMEM;
+        *lost = (LostStart) { .next = manager->lost_starts, .chips = file->servers[i].chips, .started_usec = file->started_usec };
+        (void) snprintf(lost->server, sizeof(lost->server), "%s", file->servers[i].name);
+        (void) snprintf(lost->plan, sizeof(lost->plan), "%s", file->plan->name);
+        if (!lost_counts(manager->log, lost)) {
+                free(lost);
+                return 0;
         }
-        return any;
+        manager->lost_starts = lost;
+        return 1;
 }
 
 void unrecorded_forget_all(Manager *manager) {

@@ -27,9 +27,9 @@ bool unrecorded_has(const Scan *scan);
 void unrecorded_status(const Manager *manager, char ret[static UNRECORDED_REASON_MAX]);
 
 /*
- * FILE holds a result that the log had refused, of a run of which it has no beginning: an old copy of it was put back, or it went on without its last records.
- * Then nobody can sign the result, and what passed before of its parts counts no more until its plan has looked there again. Returns whether that is so of any
- * part, and remembers it; -ENOMEM.
+ * FILE holds a result that the log had refused, and the log has no beginning of the run of its server of index SERVER: an old copy of it was put back, or it
+ * went on without its last records. Then nobody can sign the result, and what passed before of its parts counts no more until its plan has looked there again.
+ * Returns whether that is so of any part, and remembers it; -ENOMEM.
  */
-int unrecorded_keep(Manager *manager, const JobFile *file);
+int unrecorded_keep(Manager *manager, const JobFile *file, size_t server);
 void unrecorded_forget_all(Manager *manager);

@@ -313,6 +313,38 @@ static void test_a_result_without_its_beginning_passes_nothing(void **state) {
         trial_done(&trial);
 }
 
+/* The log has lost the beginning at one of two servers that are scanned together: the other one's run is closed, and neither passes. */
+static void test_one_result_of_two_without_its_beginning_passes_nothing(void **state) {
+        JobServer lost;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-1"), 60));
+        assert_false(is_hidden(&trial, "us0-1/chip3"));
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        lost = scan->jobs[0]->servers[0];
+        lost.target = &trial.manager->targets.items[1];
+        lost.run[RUN_ID_BYTES - 2] = lost.run[RUN_ID_BYTES - 2] == '0' ? '1' : '0'; /* nobody has begun it */
+        scan->jobs[0]->servers[scan->jobs[0]->n_servers++] = lost;
+        assert_int_equal(job_file_write(scan->jobs[0]), 0);
+        job_file_mark(scan->jobs[0]);
+        scan->jobs[0]->n_servers--;
+
+        for (unsigned starts = 0; starts < 2; starts++) {
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+                assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
+                assert_int_equal(count_files(&trial, JOB_FILE_UNRECORDED), 1);
+                assert_true(is_hidden(&trial, "us0-1/chip3"));
+        }
+        assert_true(trial_wait(&trial, trial_scan(&trial, 1000, "us0-1"), 60));
+        assert_false(is_hidden(&trial, "us0-1/chip3"));
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_int_equal(count_files(&trial, JOB_FILE_UNRECORDED), 0);
+        trial_done(&trial);
+}
+
 /* An old copy of the log is put back with the evidence of that time, and somebody goes on with it: what that would pass may have failed since. */
 static void test_a_scan_from_before_lost_records_is_closed(void **state) {
         Location where = { .server = "us0-0" };
@@ -830,6 +862,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
                 cmocka_unit_test(test_all_runs_are_closed),
                 cmocka_unit_test(test_a_result_without_its_beginning_passes_nothing),
+                cmocka_unit_test(test_one_result_of_two_without_its_beginning_passes_nothing),
                 cmocka_unit_test(test_a_scan_from_before_lost_records_is_closed),
                 cmocka_unit_test(test_a_run_that_has_ended_is_not_ended_again),
                 cmocka_unit_test(test_a_run_has_ended_by_its_rollup_alone),
