@@ -8,6 +8,7 @@
 
 /* The columns of a row, by what the value is for. */
 #define NONE            LIMIT_NONE, 0, 0, 0, STATISTIC_NONE
+#define SOME            LIMIT_NONE, NAN, 1, COUNTS_MAX, STATISTIC_NONE /* a step that passed or warned has counted one at least */
 #define NO_MORE_THAN(n) LIMIT_LESS_THAN_OR_EQUAL, n, n, n, STATISTIC_NONE
 #define AT_LEAST(n)     LIMIT_GREATER_THAN_OR_EQUAL, n, n, n, STATISTIC_NONE
 #define EXACTLY(n)      LIMIT_EQUAL, n, n, n, STATISTIC_NONE
@@ -107,22 +108,22 @@ static const MeasurementRow rows[] = {
         { "sram", "sram_bytes_tested", "By", AT_LEAST_SOME(1, COUNTS_MAX), EACH, WARNS, "all arrays of all cores", "0 stands where passes were left out: then the step is open" },
         { "sram", "sram_mismatches", "{error}", NO_MORE_THAN(0), EACH, FAILS, "marches read what was written", NULL },
         { "sram", "sram_plants_returned", "1", EXACTLY_SOME(0, COUNTS_MAX), EACH, FAILS, "as many as were planted", NULL },
-        { "sram", "sram_samples_compared", "1", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "sram", "sram_samples_compared", "1", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "sram", "sram_samples_wrong", "{error}", NO_MORE_THAN(0), EACH, FAILS, "what is copied out is what the march says was there", NULL },
         { "sram", "sram_ecc_plants_seen", "1", EXACTLY_SOME(0, COUNTS_MAX), ASKED, FAILS, "as many as were planted", NULL },
         { "sram", "sram_march_lies", "1", NO_MORE_THAN(0), BEYOND, FAILS, "a march reports what is planted", NULL },
         { "sram", "sram_ecc_lies", "1", NO_MORE_THAN(0), BEYOND, FAILS, "parity and SECDED correct, tell and count all that was planted, and nothing else", NULL },
 
         /* ---- systolic ---- */
-        { "systolic", "systolic_outputs_compared", "{output}", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "systolic", "systolic_outputs_compared", "{output}", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "systolic", "systolic_mismatched_outputs", "{output}", NO_MORE_THAN(0), EACH, FAILS, "outputs are the golden ones, bit for bit", NULL },
-        { "systolic", "systolic_psum_compared", "{output}", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "systolic", "systolic_psum_compared", "{output}", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "systolic", "systolic_psum_faulty_cores", "{core}", NO_MORE_THAN(0), EACH, FAILS, "sums in every part of PSUM are the golden ones", NULL },
         { "systolic", "systolic_matmuls_refused", "1", NO_MORE_THAN(0), BEYOND, FAILS, "a core does what others do", NULL },
         { "systolic", "systolic_sums_mistaken", "1", NO_MORE_THAN(0), BEYOND, FAILS, "a format is never taken for another one", NULL },
 
         /* ---- sparsity ---- */
-        { "sparsity", "sparsity_selections_compared", "{selection}", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "sparsity", "sparsity_selections_compared", "{selection}", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "sparsity", "sparsity_tiles_compared", "{tile}", NONE, ASKED, SAYS, COVERAGE, NULL },
         { "sparsity", "sparsity_mismatched_selections", "{selection}", NO_MORE_THAN(0), EACH, FAILS, "what is selected is what the tags say", NULL },
         { "sparsity", "sparsity_columns_once_wrong", "{column}", NO_MORE_THAN(0), BEYOND, FAILS, "sums in a column were wrong, be it once", NULL },
@@ -130,7 +131,7 @@ static const MeasurementRow rows[] = {
 
         /* ---- rounding ---- */
         { "rounding", "rounding_seed", "1", NONE, ASKED, SAYS, "what all random words of the step follow from", NULL },
-        { "rounding", "rounding_conversions_compared", "{conversion}", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "rounding", "rounding_conversions_compared", "{conversion}", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "rounding", "rounding_mismatched_conversions", "{conversion}", EXACTLY(0), EACH, FAILS, "each conversion is the golden one, bit for bit", NULL },
         { "rounding", "rounding_binomial_samples", "{conversion}", NONE, ASKED, SAYS, "how many conversions of a lane the first stage counts", NULL },
         { "rounding", "rounding_binomial_counted", "{conversion}", NONE, ASKED, SAYS, COVERAGE, NULL },
@@ -148,7 +149,7 @@ static const MeasurementRow rows[] = {
         { "host-link", "host_link_bandwidth_min", "Gbit/s", WORST_AT_LEAST_SOME(0.1, RATE_MAX), ASKED, FAILS, "the plan's efficiency of what the link has trained to", NULL },
         { "host-link", "host_link_adapter_bandwidth_min", "Gbit/s", WORST_AT_LEAST_SOME(0.1, RATE_MAX), ASKED, FAILS, "the plan's efficiency of what the link has trained to", NULL },
         { "host-link", "host_link_errors_corrected", "{error}", NO_MORE_THAN(2), BEYOND, WARNS, "three of a link at the ratio that PCIe allows are rarer than one sweep in thousands", NULL },
-        { "host-link", "host_link_bytes_moved", "By", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "host-link", "host_link_bytes_moved", "By", SOME, ASKED, SAYS, COVERAGE, NULL },
 
         /* ---- neuronlink ---- */
         { "neuronlink", "neuronlink_ports_tested", "{port}", NONE, ASKED, SAYS, COVERAGE, NULL },
@@ -185,7 +186,7 @@ static const MeasurementRow rows[] = {
           "all ranks of a ring end together; each port and each rank is held against limits of its own", NULL },
         { "collective", "collective_<sendrecv|all_reduce|all_gather|reduce_scatter|alltoall>_#_<fp32|bf16|uint8>_#_busbw", "GiBy/s", NONE, ASKED, SAYS,
           "as collective_…_time, which it is worked out from", NULL },
-        { "collective", "collective_bytes_compared", "By", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "collective", "collective_bytes_compared", "By", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "collective", "collective_untested_<out_of_scan|stopped|cables|large|partners|together|either_end>", "{chip}", NONE, ASKED, SAYS, OPEN, NULL },
         { "collective", "collective_ranks_untested_together", "{rank}", NONE, ASKED, SAYS, OPEN, NULL },
         { "collective", "collective_found_together", "{chip}", NONE, ASKED, SAYS, OPEN, NULL },
@@ -204,7 +205,7 @@ static const MeasurementRow rows[] = {
         { "collective", "collective_time_unexplained", "us", NO_MORE_THAN(0), BEYOND, FAILS, "time of the whole that no rank accounts for, beyond twice what the longest does", NULL },
 
         /* ---- efa ---- */
-        { "efa", "efa_packets_accounted", "{packet}", NONE, ASKED, SAYS, COVERAGE, NULL },
+        { "efa", "efa_packets_accounted", "{packet}", SOME, ASKED, SAYS, COVERAGE, NULL },
         { "efa", "efa_path_packets_min", "{packet}", NONE, ASKED, SAYS, COVERAGE, NULL },
         { "efa", "efa_bandwidth_min", "Gbit/s", NONE, ASKED, SAYS, "a slow partner shows here as well; whose flows were too slow is a count of packets", NULL },
         { "efa", "efa_latency_max", "us", NONE, ASKED, SAYS, "a late partner shows here as well; whose packets were late is a count of packets", NULL },

@@ -50,7 +50,7 @@ typedef struct MeasurementRow {
         const char *unit;       /* UCUM */
         LimitType limit_type;   /* LIMIT_NONE: it has no limit, and WHY says why */
         double limit;           /* NAN: it is not always the same, and WHY says what it is */
-        double least, most;     /* what it can be: what parameters of the plan allow, where it follows from one */
+        double least, most;     /* what it can be: what parameters of the plan allow, where it follows from one. Without a limit LEAST is the value's own, 0: any */
         Statistic statistic;    /* of a value that has a limit: what it is of the many that it sums up, one at least */
         MeasurementDuty duty;
         Severity beyond;        /* what a step is called where the value lies beyond its limit; SEVERITY_INFO without a limit */

@@ -131,7 +131,7 @@ static json_t *describe_measurement(const MeasurementRow *row) {
         const char *statistic = row->statistic == STATISTIC_NONE ? NULL : statistic_to_string(row->statistic);
 
         return json_pack("{ss, ss, ss, so*, so*, so*, ss*, ss*, ss, ss, ss*}", "name", row->name, "unit", row->unit, "limit", limit_words[row->limit_type], "value",
-                         is_constant ? json_real(row->limit) : NULL, "least", has_limit && !is_constant ? json_real(row->least) : NULL, "most",
+                         is_constant ? json_real(row->limit) : NULL, "least", (has_limit ? !is_constant : row->least > 0) ? json_real(row->least) : NULL, "most",
                          has_limit && !is_constant ? json_real(row->most) : NULL, "statistic", statistic, "beyond", has_limit ? severity_to_string(row->beyond) : NULL,
                          "said", said[row->duty], "why", row->why, "unlimited", row->unlimited);
 }
@@ -199,7 +199,7 @@ static void print_measurements(FILE *file, const json_t *list) {
                 fprintf(file, "      %s %s: %s", text_of(item, "name"), text_of(item, "unit"), text_of(item, "limit"));
                 if (json_object_get(item, "value"))
                         fprintf(file, " %g", json_number_value(json_object_get(item, "value")));
-                if (json_object_get(item, "least"))
+                if (json_object_get(item, "most"))
                         fprintf(file, " %g … %g", json_number_value(json_object_get(item, "least")), json_number_value(json_object_get(item, "most")));
                 if (json_object_get(item, "statistic"))
                         fprintf(file, " (%s)", text_of(item, "statistic"));

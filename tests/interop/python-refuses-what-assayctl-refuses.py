@@ -245,6 +245,10 @@ def by_slot(server, slot):
     return put(uri=f"urn:dev:ops:32473-Trn2-{server}_{slot.replace('/', '_')}", digest={"sha256": digest})
 
 
+def at(path):
+    return {"name": path, "type": "UNSPECIFIED", "location": path}
+
+
 CONTRADICTIONS = [
     ("nothing changed", INDEX, "", put(), FAILED),
     ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
@@ -316,6 +320,10 @@ CONTRADICTIONS = [
     ("a server better than its chips", 17, "", put(result="PASSED"), REFUSED),
     ("a server better than its chips by one", 17, "", put(result="INCONCLUSIVE"), REFUSED),
     ("a failed chip that the server calls sound", 17, "components.3.annotations", put(result="PASSED"), FAILED),
+    ("a server with a finding at itself", 17, "", put(diagnoses=[{"verdict": "efa-fabric", "type": "FAIL", "component": at("us0-2")}]), FAILED),
+    ("a server with a finding at another one", 17, "", put(diagnoses=[{"verdict": "efa-fabric", "type": "FAIL", "component": at("us0-1")}]), REFUSED),
+    ("a server with a value of itself", 17, "", put(measurements=[{"name": "efa_packets_late", "value": 0, "unit": "{packet}", "component": at("us0-2")}]), FAILED),
+    ("a server with a value of another one", 17, "", put(measurements=[{"name": "efa_packets_late", "value": 0, "unit": "{packet}", "component": at("us0-1")}]), REFUSED),
     ("a server with a finding of its own", 17, "", put(diagnoses=[{"verdict": "efa-fabric", "type": "FAIL"}]), FAILED),
     ("a chip that stands twice", 17, "components.1.annotations", put(slot="us0-2/chip0"), REFUSED),
     ("a chip of another server", 17, "components.1.annotations", put(slot="us0-1/chip1"), REFUSED),
@@ -353,6 +361,14 @@ CONTRADICTIONS = [
 
 
 # The same of what version 2 has in another form.
+def compared(count):
+    """A step of the check sparsity, which passed after it had compared COUNT."""
+    def change(step):
+        step.update(check="sparsity", counted={"selections_compared": count})
+        step["measured"]["mismatched_selections"] = [0, "<=", 0]
+    return change
+
+
 CONTRADICTIONS_V2 = [
     ("nothing changed in version 2", INDEX, "", put(), FAILED),
     ("a failed chip called PASSED", INDEX, "", put(result="PASSED"), REFUSED),
@@ -403,6 +419,8 @@ CONTRADICTIONS_V2 = [
     ("fewer regions counted than there are", 1, "steps.hbm", put(measured={"/hbm_regions": 32}), REFUSED),
     ("more regions counted than were tested", 1, "steps.hbm", put(counted={"/hbm_regions_tested": [96, "of", 96]}), REFUSED),
     ("more regions in use counted than are told", 1, "steps.hbm", put(counted={"/hbm_regions_occupied": 28}), REFUSED),
+    ("a step that passed and compared one", 5, "steps.sparsity", compared(1), HOLDS),
+    ("a step that passed and compared nothing", 5, "steps.sparsity", compared(0), REFUSED),
     ("as many regions counted as are told", 1, "steps.hbm", put(counted={"/hbm_regions": 96, "/hbm_regions_tested": 19, "/hbm_regions_occupied": 27}), HOLDS),
     ("every step left open, and none required", 5, "", lambda predicate: [step.update(result="INCONCLUSIVE", status="ERROR", reason="worker-crashed", required=False)
                                                                           for step in predicate["steps"].values()], REFUSED),

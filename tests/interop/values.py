@@ -80,6 +80,8 @@ class Table:
             if is_one:
                 named.add(row["name"])
             if LIMITS[row["limit"]] is None:  # it may be given one later
+                if measurement["value"] < row.get("least", -math.inf):
+                    raise Refused(f"{step['name']}: {measurement['name']} counted nothing")
                 continue
             wrong = self.wrong(row, check, measurement) or self.impossible(row, measurement)
             if row["limit"] == "at least" and not measurement["limits"] and measurement["value"] < row.get("least", row.get("value")):

@@ -265,8 +265,11 @@ def judge_server(record, plain, table):
             raise Refused(f"one {what} stands twice among the chips")
     if stated and len(chips) > stated:
         raise Refused(f"it tells of {len(chips)} chips and says that the server has {stated}")
+    server = record.predicate.get("location", {}).get("path", chips[0]["slot"].split("/")[0] if chips else None)
+    for part in plain["own"]["measurements"] + plain["own"]["diagnoses"]:
+        if server and part.get("component", {"location": server})["location"].split("/")[0] != server:
+            raise Refused(f"{part['component']['location']} is not in {server}")
     for chip in chips:
-        server = record.predicate.get("location", {}).get("path", chips[0]["slot"].split("/")[0])
         if not CHIP.fullmatch(chip["slot"]) or chip["slot"].split("/")[0] != server or chip["index"] >= record.index:
             raise Refused(f"{chip['slot']} is not in the server, or its record not before this one")
         if chip["index"] == record.index - 1 and chip["id"] != record.predicate["previous"]["sha256"]:

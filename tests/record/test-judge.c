@@ -260,6 +260,8 @@ static void test_a_step_that_passed_has_the_values_and_limits_of_its_check(void 
                 { "hbm_regions is not what its regions come to", { P "steps.hbm.measured./hbm_regions", "95" } },
                 { "hbm_regions_tested is not what its regions come to", { P "steps.hbm.measured./hbm_regions_tested", "0" } },
                 { "hbm_regions_tested is not what its regions come to", { P "steps.hbm.measured./hbm_regions_tested", "34" } },
+                { "host-link: host_link_bytes_moved: a step that passed or warned has counted some",
+                  { SOUND_HOST_LINK, HOST_LINK ".counted.bytes_moved", "[0,\"By\"]" } },
                 { "hbm_regions_occupied is not what its regions come to", { P "steps.hbm.measured./hbm_regions_occupied", "26" } },
                 { "hbm_regions_unproven is not what its regions come to", { P "steps.hbm.measured./hbm_regions_unproven", "1" } },
         };

@@ -103,6 +103,8 @@ static bool judge_limit(const RecordStep *step, const Measurement *measurement, 
         if (row->limit_type != LIMIT_NONE)
                 wrong = measurement_wrong(row, measurement_unit(measurement), measurement->limit_type, measurement->limit)
                                 ?: measurement_impossible(row, measurement->value, measurement->series.statistic);
+        else if (row->least > 0 && measurement->value < row->least)
+                wrong = "a step that passed or warned has counted some";
         if (!wrong && measurement->limit_type == LIMIT_NONE && row->limit_type == LIMIT_GREATER_THAN_OR_EQUAL && measurement->value < row->least)
                 wrong = "a value is less than any limit that it can have";
         return !wrong || judge_wrong(ret, "%.40s: %.60s: %s", step->name, measurement->name, wrong);
@@ -330,11 +332,28 @@ static bool judge_component(const RecordScan *scan, size_t i, Judgement *ret) {
         return true;
 }
 
+/* What lies in no chip lies in the server all the same. */
+static bool judge_own_places(const RecordScan *scan, Judgement *ret) {
+        const char *server = *scan->server.where.server || scan->n_chips == 0 ? scan->server.where.server : scan->chips[0].subject.where.server;
+
+        for (size_t i = 0; *server && i < scan->n_steps; i++) {
+                const RecordStep *step = &scan->steps[i];
+
+                for (size_t k = 0; k < step->n_measurements; k++)
+                        if (strcmp(step->measurements[k].where.server, server) != 0)
+                                return judge_wrong(ret, "%.60s is of another server", step->measurements[k].name);
+                for (size_t k = 0; k < step->n_diagnoses; k++)
+                        if (strcmp(step->diagnoses[k].where.server, server) != 0)
+                                return judge_wrong(ret, "%.60s is of another server", step->diagnoses[k].code);
+        }
+        return true;
+}
+
 bool judge_server(const RecordScan *scan, Judgement *ret) {
         bool is_part = scan->n_chips == 0 || scan->n_chips < judge_chips_of(&scan->server, scan->n_chips_of_server);
         Result worst = result_worst(is_part ? RESULT_INCONCLUSIVE : RESULT_PASSED, judge_own(scan));
 
-        if (!judge_kind(&scan->server.where, true, ret))
+        if (!judge_kind(&scan->server.where, true, ret) || !judge_own_places(scan, ret))
                 return false;
         for (size_t i = 0; i < scan->n_steps; i++)
                 if (!judge_diagnoses(&scan->steps[i], ret))
